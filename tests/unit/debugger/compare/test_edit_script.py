@@ -40,14 +40,17 @@ EDITS: list[tuple[str, str, str, list[tuple[str, str]]]] = [
     ("operand", "u = Sub (h2, g2)", "u = Sub (h2, e)", [("operand", "u")]),
     ("constant", "bias = {1, -1}", "bias = {1, -2}", [("constant", "bias")]),
     ("node added", "h2 = Tanh (s)", "t = Neg (s)\n h2 = Tanh (t)", [("node added", "t")]),
-    ("node omitted", "e = Exp (g)\n    g2 = Softmax <axis = 0> (e)", "g2 = Softmax <axis = 0> (g)", [("node omitted", "e")]),
-    ("back edge", "=> (bool c2, float[2] h2, float[2] g2,", "=> (bool c2, float[2] s, float[2] g2,", [("back edge", "h")]),
+    ("node omitted", "e = Exp (g)\n    g2 = Softmax <axis = 0> (e)", "g2 = Softmax <axis = 0> (g)",
+     [("node omitted", "e")]),
+    ("back edge", "=> (bool c2, float[2] h2, float[2] g2,", "=> (bool c2, float[2] s, float[2] g2,",
+     [("back edge", "h")]),
     ("initial value", "Loop (n, go, start, z)", "Loop (n, go, x, z)", [("initial value", "h")]),
     ("other initial value", "Loop (n, go, start, z)", "Loop (n, go, z, z)", [("initial value", "h")]),
     ("condition", "c2 = Less (i, three)", "c2 = Identity (c)", [("condition", "c2")]),
     ("trip count", "Loop (n, go, start, z)", "Loop (three, go, start, z)", [("trip count", "Loop_1")]),
     ("scan output", "g2, float[2] u) {", "g2, float[2] s) {", [("scan output", "us")]),
-    ("output order", "float[2] y, float[2] w, ", "float[2] w, float[2] y, ", [("output order", "y"), ("output order", "w")]),
+    ("output order", "float[2] y, float[2] w, ", "float[2] w, float[2] y, ",
+     [("output order", "y"), ("output order", "w")]),
     (
         "two at once",
         "s = Add (h, bias)\n    h2 = Tanh (s)",
@@ -130,8 +133,9 @@ def test_a_changed_constant_says_how() -> None:
     assert edit.left_data is not None and edit.right_data is not None
 
 
-STEP = """g (float[2,4] x) => (float[2,4] y) <int64 n = {3}, bool go = {1}, float[4,4] W = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7},
-float[4,4] T = {1,5,9,4,2,6,1,5,3,7,2,6,4,8,3,7}, float[4] b = {1,2,3,4}, int64[2] keep = {0,-1}, int64[2] fixed = {2,4},
+STEP = """g (float[2,4] x) => (float[2,4] y) <int64 n = {3}, bool go = {1},
+float[4,4] W = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}, float[4,4] T = {1,5,9,4,2,6,1,5,3,7,2,6,4,8,3,7},
+float[4] b = {1,2,3,4}, int64[2] keep = {0,-1}, int64[2] fixed = {2,4},
 int64[2] sizes = {2,2}, int64[1] first = {0}, int64[1] middle = {2}, int64[1] one = {1}> {
   y = Loop (n, go, x) <body = step (int64 i, bool c, float[2,4] h) => (bool c2, float[2,4] h2) {
     c2 = Identity (c)
