@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, System, Value, bodies
 from ....runtime.graph.producers import ProducerMap
+from ...describe.condition import condition_slice
 from ...describe.node_text import NodeFormatter
 from ...describe.subscripts import slice_text
 from ...describe.value_names import display_name
@@ -53,6 +54,12 @@ class EditFinder:
         """All edits, in the order in which the left model runs."""
         self._pairs.local_ids.clear()
         operators = self._opened_operators()
+        self._shifted = {
+            node
+            for pair in self._pairs.loops.values()
+            if (pair.left.condition_node_count is None) is not (pair.right.condition_node_count is None)
+            for node in condition_slice(pair.left).nodes
+        }
         for a, b in self._alignment.inputs:
             self._pairs.identify(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
         right_terms = set(self._pairs.right.terms)
@@ -150,8 +157,11 @@ class EditFinder:
                 return
         elif self._alignment.numbers.attributes(left) != self._alignment.numbers.attributes(right):
             self._compare_attributes(left, right)
+        # A condition that is tested before an iteration reads what is carried, otherwise the results.
+        is_shifted = left.node in self._shifted and left.operator == right.operator
         for k, (a, b) in enumerate(self._operand_pairs(left, right)):
-            self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
+            if not is_shifted or (a is not None and b is not None and a.is_constant and b.is_constant):
+                self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
         if left.is_constant and right.is_constant and self._computes_same(left, right):
             self._constant(left, right, (left, right))
 
@@ -223,10 +233,12 @@ class EditFinder:
                 if not self._both_known(left, right):
                     self._constant(left, right, reader)
                     return
-            elif self._equal_by_declared_shape(left, right) or self._added_or_omitted(left, right, reader):
+            elif (
+                self._equal_by_declared_shape(left, right)
+                or self._added_or_omitted(left, right, reader)
+                or (not self._same_system and not self._may_be_rewired(left, right))
+            ):
                 return
-            elif not self._same_system and (left not in self._pairs.twins or right not in self._pairs.twins):
-                return  # the other system may need other nodes, or a counter, for the same
         key = (kind, *reader, detail, port and port[0])
         self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
 
@@ -249,6 +261,12 @@ class EditFinder:
             for side, term in zip(self._pairs.sides, (left, right), strict=True)
         )
         return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
+
+    def _may_be_rewired(self, left: Term, right: Term) -> bool:
+        """Whether two values of two systems with one use show that another value is read: the other system may need
+        other nodes for the same, and TensorRT a counter."""
+        known = [term.is_constant or term in self._pairs.twins for term in (left, right)]
+        return all(known) or (any(known) and System.TENSORRT not in (side.graph.system for side in self._pairs.sides))
 
     def _both_known(self, left: Term, right: Term) -> bool:
         """Whether both models have both constants, under other names: then another one is read."""
@@ -509,11 +527,13 @@ def _condition_name(loop: Loop) -> str:
 
 def _stays_true(terms: LoopTerms) -> bool:
     """Whether the body of a loop cannot end it: its condition is true, or what it receives, which is true then."""
-    received = [
-        terms.condition_input,
-        *(terms.params[edge] for edge, result in terms.results.items() if terms.params[edge] is result),
-    ]
-    return any(terms.condition is term for term in received) or _is_true(terms.condition)
+    if terms.condition is None or terms.condition is terms.condition_input:
+        return True
+    unchanged = [edge for edge, param in terms.params.items() if param is terms.condition is terms.results[edge]]
+    begins_true = any(
+        terms.initials[edge] is terms.initial_condition or _is_true(terms.initials[edge]) for edge in unchanged
+    )
+    return begins_true or _is_true(terms.condition)
 
 
 def _is_true(term: Term | None) -> bool:
