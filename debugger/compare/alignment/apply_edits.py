@@ -189,7 +189,7 @@ class _Patch:
             self._copy_loop(node, new)
         return new
 
-    def _at(self, role: str, item: Any) -> Any:
+    def _right_port(self, role: str, item: Any) -> Any:
         """The right counterpart of a loop or port, if it is to be as there."""
         place = self._ports.get((role, item))
         return None if place is None else place.right
@@ -199,19 +199,19 @@ class _Patch:
 
     def _copy_loop(self, loop: Loop, new: Loop) -> None:
         body, outer = loop.body, self._outer(loop)
-        other = self._at("trip count", loop)
+        other = self._right_port("trip count", loop)
         new.trip_count = self._map_optional(loop.trip_count)
         if other is not None:
             new.trip_count = None if other.trip_count is None else self._clone(other.trip_count, outer)
             new.fixed_trips = other.fixed_trips
-        other = self._at("initial condition", loop)
+        other = self._right_port("initial condition", loop)
         new.initial_condition = self._map_optional(loop.initial_condition)
         if other is not None:
             initial = other.initial_condition
             new.initial_condition = None if initial is None else self._clone(initial, outer)
         new.condition = self._map_optional(loop.condition)
         new.ignored_condition = self._map_optional(loop.ignored_condition)
-        other = self._at("condition", loop)
+        other = self._right_port("condition", loop)
         if other is not None:
             new.condition = None if other.condition is None else self._clone(other.condition, body)
             ignored = other.ignored_condition
@@ -238,7 +238,7 @@ class _Patch:
         new.inputs = [*new.inputs, *dict.fromkeys(value for value in read if value is not None and value not in known)]
 
     def _copied_slice(self, port: SlicedInput, outer: Graph) -> SlicedInput:
-        new, other = copy.copy(port), self._at("slice", port)
+        new, other = copy.copy(port), self._right_port("slice", port)
         new.outer = self._map(port.outer)
         if other is not None:
             new.outer = self._clone(other.outer, outer)
@@ -248,17 +248,17 @@ class _Patch:
     def _copied_edge(
         self, edge: BackEdge, outer: Graph, body: Graph, slices: Mapping[SlicedInput, SlicedInput]
     ) -> BackEdge:
-        new, other = copy.copy(edge), self._at("initial value", edge)
+        new, other = copy.copy(edge), self._right_port("initial value", edge)
         new.initial = slices[edge.initial] if isinstance(edge.initial, SlicedInput) else self._map(edge.initial)
         if other is not None and isinstance(other.initial, Value):
             new.initial = self._clone(other.initial, outer)
-        other = self._at("back edge", edge)
+        other = self._right_port("back edge", edge)
         new.result = self._map(edge.result) if other is None else self._clone(other.result, body)
         self._edges[edge] = new
         return new
 
     def _copied_result(self, role: str, port: Any, body: Graph, outer: Graph) -> Any:
-        new, other = copy.copy(port), self._at(role, port)
+        new, other = copy.copy(port), self._right_port(role, port)
         new.result = self._map(port.result) if other is None else self._clone(other.result, body)
         if role == "last value":
             new.edge = None if port.edge is None else self._edges[port.edge]

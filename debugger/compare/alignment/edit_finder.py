@@ -85,8 +85,8 @@ class EditFinder:
             strict=False,
         )
         self._compare_outputs(list(outputs))
-        found = sorted(self._edits.values(), key=lambda item: item[0])
-        return [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in found]
+        ordered = sorted(self._edits.values(), key=lambda item: item[0])
+        return [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in ordered]
 
     # -- operators that the graphs do not contain, since they were expanded
 
@@ -478,8 +478,8 @@ class EditFinder:
         ]
         values = [_result_value(term) for term in shown]
         if texts is None:
-            found = [self._text(k, term, operands) for k, term in enumerate(terms)]
-            texts = found[0], found[1]
+            both_texts = [self._text(k, term, operands) for k, term in enumerate(terms)]
+            texts = both_texts[0], both_texts[1]
         own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
         scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
         return Edit(

@@ -108,8 +108,8 @@ class ModelAlignment:
     def _align_loops(self, left: Graph, right: Graph, uses: Sequence[Mapping[Term, int]]) -> None:
         lefts, rights = ([node for node in graph.nodes if isinstance(node, Loop)] for graph in (left, right))
         if self._requested_loops is None:
-            found = best_matches(lefts, rights, lambda loop: loop.name, self._loop_fit, self.names)
-            matches = [(a, b) for a, b, _ in found]
+            named = best_matches(lefts, rights, lambda loop: loop.name, self._loop_fit, self.names)
+            matches = [(a, b) for a, b, _ in named]
         else:
             matches = [(a, self._requested_loops[a]) for a in lefts if self._requested_loops.get(a) in rights]
         for a, b in matches:
@@ -241,11 +241,11 @@ class ModelAlignment:
             same = same_edge(a, b)
             return 2.0 * same + 1.5 * uses + 0.5 * position if same or uses or position else None
 
-        found = best_matches(
+        lasts = best_matches(
             pair.left.last_values, pair.right.last_values, lambda last: last.outer.name, fit, self.names
         )
-        pair.last_values = [(a, b, same_edge(a, b)) for a, b, _ in found]
-        for a, b, _ in found:
+        pair.last_values = [(a, b, same_edge(a, b)) for a, b, _ in lasts]
+        for a, b, _ in lasts:
             self._pair(lefts.outer[a], rights.outer[b])
 
 
