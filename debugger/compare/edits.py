@@ -14,7 +14,7 @@ from ...runtime.graph import Array, Node, Value
 
 
 class EditKind(Enum):
-    """The kind of an edit, as reports and ``--json`` spell it."""
+    """The kind of an edit, as reports spell it."""
 
     NODE_ADDED = "node added"
     NODE_OMITTED = "node omitted"
@@ -24,7 +24,7 @@ class EditKind(Enum):
     OPERAND = "operand"
     CONSTANT = "constant"
     BRANCHES = "branches"
-    SLICE = "slice"
+    SLICE = "sliced input"
     BACK_EDGE = "back edge"
     INITIAL_VALUE = "initial value"
     CONDITION = "condition"

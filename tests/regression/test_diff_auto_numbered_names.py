@@ -73,10 +73,10 @@ def test_different_reads_are_reported_with_both_names(capsys: pytest.CaptureFixt
         save_text_model(tmp_path, is_present.replace("t_1", "t_4"), "b.onnx"),
     ]
     ran = run_cli(capsys, "diff", *pair, "--input", "x=1")
-    assert "b.onnx  t_4 = h * 5.0 (k8 = 5.0, which holds the same as SECOND)" in ran.out
+    assert "b.onnx  t_4 = h * 5.0 (k8 holds the same as SECOND)" in ran.out
     assert "it reads 'FIRST' here, 'k8' there, which holds the same as SECOND" in ran.out
     others = (
         OTHER.replace("Add (t_1", "Add (h").replace("t_1", "t_4").replace("float h)", "float k3)").replace("(h", "(k3")
     )
     ran = run_cli(capsys, "diff", pair[0], save_text_model(tmp_path, others, "c.onnx"), "--input", "x=1")
-    assert "c.onnx  h2 = k3 + 5.0 (k3, which corresponds to h)" in ran.out
+    assert "c.onnx  h2 = k3 + 5.0 (k3 corresponds to h)" in ran.out

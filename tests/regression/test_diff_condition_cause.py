@@ -24,7 +24,7 @@ def test_the_node_of_the_condition_is_named(capsys: pytest.CaptureFixture[str], 
     pair = [save_text_model(tmp_path, MODEL.replace("COMPARE", op), f"{op}.onnx") for op in ("Less", "LessOrEqual")]
     ran = run_cli(capsys, "diff", *pair, "--input", "x0=0")
     assert ran.status == 6
-    assert "operator 'keep', which the condition depends on" in ran.out
+    assert "operator of 'keep', which the condition depends on" in ran.out
     assert "iteration 2, condition 'keep'" in ran.out
     assert "first node that differs: Less 'Less_3', in its place in LessOrEqual.onnx LessOrEqual" in ran.out
     assert "the condition differs in iteration 2" in ran.out and "no rule" not in ran.out

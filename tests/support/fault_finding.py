@@ -119,13 +119,17 @@ FAULT_SCENARIOS = [
         "wrong direction of an operator",
         build_model_pair(_GRU, ('"forward"', '"reverse"')),
         _DIFF,
-        ("attributes 'Y'", 'direction="reverse"', "GRU 'GRU_0', which the loop was made of, has other attributes"),
+        (
+            "attribute direction of 'Y'",
+            'direction="reverse"',
+            "GRU 'GRU_0', which the loop was made of, has other attributes",
+        ),
     ),
     FaultScenario(
         "wrong state: the forget gate multiplies h instead of c",
         build_model_pair(_CELL, ("Mul (f, c)", "Mul (f, h)")),
         _DIFF,
-        ("inputs 'kept'", "kept = f * h", "first node that differs: Mul 'Mul_8'", "it reads 'c' here, 'h' there"),
+        ("operand of 'kept'", "kept = f * h", "first node that differs: Mul 'Mul_8'", "it reads 'c' here, 'h' there"),
     ),
     FaultScenario(
         "wrong state, in an IR that a converter made",
@@ -143,19 +147,24 @@ FAULT_SCENARIOS = [
         "off by one: the row of the state before is collected",
         build_model_pair(_CELL, ("row = Identity (h_new)", "row = Identity (h)")),
         _DIFF,
-        ("scan output 'states'", "row is h)", "it is 'h_new' here, 'h' there"),
+        (
+            "scan output 'states'",
+            "states collects row on axis 0 (h is a carried value)",
+            "it is 'h_new' here, 'h' there",
+        ),
     ),
     FaultScenario(
         "epsilon of a normalisation",
         build_model_pair(_CELL, ("0.00001", "0.001")),
         _DIFF,
-        ("attributes 'c_new'", "epsilon=0.001", "first node that differs: LayerNormalization"),
+        ("attribute epsilon of 'c_new'", "epsilon=0.001", "first node that differs: LayerNormalization"),
     ),
     FaultScenario(
         "bias dropped",
         build_model_pair(_CELL, ("(frame, W, B)", "(frame, W)")),
         _DIFF,
         (
+            "operand of 'from_input'",
             "from_input = Gemm(frame, W, transB=1)",
             "iteration 0",
             "first node that differs: Gemm 'Gemm_0'",
@@ -166,7 +175,7 @@ FAULT_SCENARIOS = [
         "activation exchanged",
         build_model_pair(_CELL, ("f = Sigmoid", "f = HardSigmoid")),
         _DIFF,
-        ("operator 'f'", "first node that differs: Sigmoid 'Sigmoid_6', in its place in converted.onnx HardSigmoid"),
+        ("operator of 'f'", "first node that differs: Sigmoid 'Sigmoid_6', in its place in converted.onnx HardSigmoid"),
     ),
     FaultScenario(
         "transposed weight",
@@ -191,7 +200,7 @@ FAULT_SCENARIOS = [
             weights={"unit": np.int64(1)},
         ),
         _DIFF,
-        ("inputs 'place'", "place = positions[later]", "it reads 'i' here, 'later' there"),
+        ("node added: 'later'", "place = positions[later], where later = i + 1", "it reads 'i' here, 'later' there"),
     ),
     FaultScenario(
         "stale cache: attention reads the keys without those of this step",
@@ -244,7 +253,7 @@ FAULT_SCENARIOS = [
         "sequence_lens left out",
         build_model_pair(_GRU, ("(X, W, R, B, lens)", "(X, W, R, B)")),
         _DIFF,
-        ("inputs 'Y'", "Y = GRU(X, W, R, B, hidden_size=64", "iteration 23"),
+        ("operand of 'Y'", "Y, last = GRU(X, W, R, B, hidden_size=64", "iteration 23"),
     ),
     FaultScenario(
         "zero point: values below zero are cut off",
@@ -288,7 +297,11 @@ FAULT_SCENARIOS = [
             (models.HEADS, models.HEADS_WEIGHTS, models.HEADS_INPUTS), ("allowzero: int = 0", "allowzero: int = 1")
         ),
         _DIFF,
-        ("attributes 'row'", "allowzero=1", "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:"),
+        (
+            "attribute allowzero of 'row'",
+            "allowzero=1",
+            "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:",
+        ),
     ),
     FaultScenario(
         "no loop at all: the residual is taken behind the norm",
@@ -326,7 +339,7 @@ FAULT_SCENARIOS = [
             "loopdbg diff converted.onnx reference.loopdb",
         ),
         (
-            "operator 'squashed'",
+            "operator of 'squashed'",
             "first node that differs: Softsign 'Softsign_12', in its place in reference.loopdb Tanh",
         ),
     ),

@@ -13,11 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, System, Value, bodies
-from ....runtime.graph.producers import ProducerMap
 from ...describe.condition import condition_slice
-from ...describe.node_text import NodeFormatter
-from ...describe.subscripts import slice_text
-from ...describe.value_names import display_name
 from ..align.constant_relations import describe_constant_relation
 from ..align.loop_ports import LoopAlignment
 from ..align.normal_form import COMMUTATIVE_OPERATORS, attributes_without_defaults, canonical_operator
@@ -25,6 +21,21 @@ from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
 from ..numbering.value_numbers import slice_geometry
+from .edit_texts import (
+    EditTexts,
+    Texts,
+    back_edge_text,
+    changed_constant_texts,
+    condition_text,
+    initial_condition_text,
+    initial_text,
+    last_value_text,
+    length_text,
+    operand_name,
+    scan_text,
+    sliced_input_text,
+    trip_count_text,
+)
 from .model_alignment import ModelAlignment
 from .node_alignment import term_name
 
@@ -39,13 +50,13 @@ class EditFinder:
         self._alignment = alignment
         self._pairs = alignment.pairs
         self._same_system = alignment.numbers.options.same_system
-        self._formatters = tuple(NodeFormatter(ProducerMap.for_graph(side.graph)) for side in self._pairs.sides)
         self._paths = tuple(_scope_paths(side.graph) for side in self._pairs.sides)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
         self._constant_keys = tuple(
             {alignment.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
             for side in self._pairs.sides
         )
+        self._texts = EditTexts(self._pairs, self._constant_keys)
         self._edits: dict[tuple[Any, ...], tuple[int, Edit, list[EditPlace]]] = {}
         #: The place that is compared.
         self._place = EditPlace("", None, None)
@@ -110,10 +121,6 @@ class EditFinder:
         return list(pairs.items())
 
     def _compare_opened(self, left: Operation, right: Operation) -> None:
-        systems = [side.graph.system for side in self._pairs.sides]
-        attributes = [
-            attributes_without_defaults(node, system) for node, system in zip((left, right), systems, strict=True)
-        ]
         terms = [
             next((side.by_value[value] for value in node.outputs if value is not None and value in side.by_value), None)
             for side, node in zip(self._pairs.sides, (left, right), strict=True)
@@ -121,12 +128,8 @@ class EditFinder:
         if terms[0] is None or terms[1] is None:
             return
         self._place = EditPlace("value", terms[0].value, terms[1].value)
-        texts = tuple(
-            formatter.assignment(node) for formatter, node in zip(self._formatters, (left, right), strict=True)
-        )
-        for name in sorted(set(attributes[0]) | set(attributes[1])):
-            if attributes[0].get(name) != attributes[1].get(name):
-                self._add(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name, texts=(texts[0], texts[1]))
+        for name in self._changed_attributes(left, right):
+            self._add(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
         for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
             operands = [
                 None if value is None else side.by_value.get(value)
@@ -200,10 +203,13 @@ class EditFinder:
         self._compare_operand(left.operands[0], right.operands[0], (left, right), EditKind.OPERAND, "condition")
         swapped = left.node in self._alignment.swapped
         if swapped:
-            self._add(EditKind.BRANCHES, left, right, (left.node,), detail="then and else")
+            texts = self._texts.branches(0, left), self._texts.branches(1, right)
+            self._add(EditKind.BRANCHES, left, right, (left.node,), "then and else", texts=texts)
         others = right.port[::-1] if swapped else right.port
         for (word, _), a, b in zip(bodies(left.node), left.port, others, strict=True):
-            self._compare_operand(a, b, (left, right), EditKind.OPERAND, f"result of the {word} branch")
+            role = f"a result of the {word} branch"
+            texts = f"{operand_name(a)} is {role}", f"{operand_name(b)} is {role}"
+            self._compare_operand(a, b, (left, right), EditKind.OPERAND, role, texts=texts)
 
     # -- operands and ports
 
@@ -216,7 +222,7 @@ class EditFinder:
         detail: str = "",
         port: tuple[Any, Any] | None = None,
         names: tuple[str, str] = ("", ""),
-        texts: tuple[str, str] | None = None,
+        texts: Texts | None = None,
     ) -> None:
         """The edits by which an operand or port of two readers differs."""
         if self._same(left, right):
@@ -225,7 +231,7 @@ class EditFinder:
             if left.is_constant and right.is_constant:
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
                     return  # their own operands differ
-                if self._added_or_omitted(left, right, reader):
+                if self._added_or_omitted(left, right, reader, texts):
                     return
                 if self._negated_by_operator(left, right, reader):
                     self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
@@ -235,7 +241,7 @@ class EditFinder:
                     return
             elif (
                 self._equal_by_declared_shape(left, right)
-                or self._added_or_omitted(left, right, reader)
+                or self._added_or_omitted(left, right, reader, texts)
                 or (not self._same_system and not self._may_be_rewired(left, right))
             ):
                 return
@@ -279,44 +285,86 @@ class EditFinder:
 
     def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
         relation = describe_constant_relation(left.data, right.data)
-        edit = self._edit(EditKind.CONSTANT, *reader, relation, names=(term_name(left), term_name(right)))
-        texts = _constant_text(left), _constant_text(right)
-        edit = replace(edit, left_data=left.data, right_data=right.data, left_text=texts[0], right_text=texts[1])
+        texts = self._texts.distinct(changed_constant_texts(left, right), (left, right))
+        names = term_name(left), term_name(right)
+        edit = self._edit(EditKind.CONSTANT, *reader, relation, names=names, texts=texts)
+        edit = replace(edit, left_data=left.data, right_data=right.data)
         if not left.operands and not right.operands:
             edit = replace(edit, left_node=None, right_node=None)
         self._append(edit, reader[0], ("constant", left, right))
 
-    def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
-        """Nodes that only one model has between a value and its reader."""
-        added = self._path(right, left, 1)
-        if added:
-            for term in added:
-                self._add(EditKind.NODE_ADDED, None, term, ("added", term), reader=reader)
-            return True
-        omitted = self._path(left, right, 0)
-        if omitted:
-            for term in omitted:
-                self._add(EditKind.NODE_OMITTED, term, None, ("omitted", term), reader=reader)
-            return True
+    def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None) -> bool:
+        """Edits of the nodes that only one model has between a value and its reader. ``texts``: of the reader."""
+        for side, term, target in ((1, right, left), (0, left, right)):
+            path = self._path(term, target, side)
+            if path:
+                self._add_path(side, path, target, reader, texts or self._texts.assignments(reader))
+                return True
         if self._is_unpaired(left) and self._is_unpaired(right) and not (left.is_constant and right.is_constant):
             self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             return True
         return False
 
+    def _add_path(self, side: int, path: Sequence[Term], target: Term, reader: tuple[Term, Term], texts: Texts) -> None:
+        """Edits of the nodes on a path from the operand of a reader down to ``target`` on the other side.
+
+        A node may have become several terms. If another of its terms has a counterpart, the node itself is neither
+        added nor omitted, but differs from the node of that counterpart.
+        """
+        graph = self._pairs.sides[side]
+        terms, below = path[:-1], path[-1]
+        user = texts[side]
+        for term in terms:
+            node = graph.source_node(term.node)
+            if node is not None and node is graph.source_node(below.node):
+                pair = (target, below) if side else (below, target)
+            elif node is not None and term is not reader[side] and node is graph.source_node(reader[side].node):
+                pair = reader
+            else:
+                kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
+                left, right = (None, term) if side else (term, None)
+                own = self._texts.extended(side, texts, term, user)
+                self._add(kind, left, right, (kind, term), reader=reader, texts=own)
+                user = self._texts.assignment(side, term)
+                continue
+            self._add_changed_node(*pair)
+
+    def _add_changed_node(self, left: Term, right: Term) -> None:
+        """The edit of two nodes, of which one became a term more."""
+        nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
+        kind, detail = EditKind.OPERATOR, ""
+        if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
+            names = self._changed_attributes(nodes[0], nodes[1])
+            counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
+            if nodes[0].op_type == nodes[1].op_type and names:
+                kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
+            elif counts[0] != counts[1]:
+                kind = EditKind.OPERAND
+        self._add(kind, left, right, ("node", left, right), detail)
+
+    def _changed_attributes(self, left: Operation, right: Operation) -> list[str]:
+        """The names of the attributes that differ."""
+        a, b = (
+            attributes_without_defaults(node, side.graph.system)
+            for side, node in zip(self._pairs.sides, (left, right), strict=True)
+        )
+        return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+
     def _is_unpaired(self, term: Term) -> bool:
         return term not in self._pairs.twins and not term.is_leaf
 
     def _path(self, term: Term, target: Term, side: int, depth: int = _MAX_PATH) -> list[Term]:
-        """The unpaired terms from one term down to what corresponds to the target; empty without such a path."""
+        """The unpaired terms from one term down to what corresponds to the target, which is the last one; empty without
+        such a path."""
         if not self._is_unpaired(term) or not depth:
             return []
         for operand in operands_below(term):
             pair = (target, operand) if side else (operand, target)
             if self._same(*pair):
-                return [term]
+                return [term, operand]
             below = self._path(operand, target, side, depth - 1)
             if below:
-                return [*below, term]
+                return [term, *below]
         return []
 
     # -- loops and outputs
@@ -326,20 +374,23 @@ class EditFinder:
         reader = self._loop_reader(pair)
         loop_names = pair.left.name, pair.right.name
         a, b = left.trip_count, right.trip_count
+        texts = trip_count_text(pair.left, left), trip_count_text(pair.right, right)
         self._place = EditPlace("trip count", pair.left, pair.right)
         computed = any(term is not None and not term.is_constant and not term.is_leaf for term in (a, b))
         if computed and not self._same_system:
             pass  # systems differ in the type and range of a trip count
         elif a is not None and b is not None:
-            self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names)
+            self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names, texts)
         elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
-            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", (pair.left, pair.right), loop_names)
+            self._add(
+                EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", (pair.left, pair.right), loop_names, texts
+            )
         self._compare_conditions(pair, reader)
         for port, other in ((p, o) for p, o, _ in pair.slices):
             self._place = EditPlace("slice", port, other)
             outers = self._pairs.left.by_value[port.outer], self._pairs.right.by_value[other.outer]
             names = port.inner.name, other.inner.name
-            texts = _slice_text(port), _slice_text(other)
+            texts = sliced_input_text(port), sliced_input_text(other)
             self._compare_operand(*outers, reader, EditKind.SLICE, "outer", (port, other), names, texts)
             fields = ("axis", "start", "end", "stride", "part_size", "from_trip_count")
             shapes = outers[0].shape or outers[1].shape, outers[1].shape or outers[0].shape
@@ -354,14 +405,16 @@ class EditFinder:
         for edge, other_edge, _ in pair.edges:
             self._place = EditPlace("initial value", edge, other_edge)
             names, ports = (edge.param.name, other_edge.param.name), (edge, other_edge)
+            texts = initial_text(edge), initial_text(other_edge)
             self._compare_operand(
-                left.initials[edge], right.initials[other_edge], reader, EditKind.INITIAL_VALUE, "", ports, names
+                left.initials[edge], right.initials[other_edge], reader, EditKind.INITIAL_VALUE, "", ports, names, texts
             )
             if isinstance(edge.initial, SlicedInput) is not isinstance(other_edge.initial, SlicedInput):
-                self._add(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names)
+                self._add(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names, texts)
             self._place = EditPlace("back edge", edge, other_edge)
+            texts = back_edge_text(edge), back_edge_text(other_edge)
             self._compare_operand(
-                left.results[edge], right.results[other_edge], reader, EditKind.BACK_EDGE, "", ports, names
+                left.results[edge], right.results[other_edge], reader, EditKind.BACK_EDGE, "", ports, names, texts
             )
         self._compare_results(pair, reader)
 
@@ -370,46 +423,56 @@ class EditFinder:
         loop_names = pair.left.name, pair.right.name
         self._place = EditPlace("condition", pair.left, pair.right)
         a, b = left.condition, right.condition
+        values = [loop.condition or loop.ignored_condition for loop in (pair.left, pair.right)]
+        texts = condition_text(values[0]), condition_text(values[1])
         if _stays_true(left) and _stays_true(right):
             a = b = None
         if a is not None and b is not None:
             names = _condition_name(pair.left), _condition_name(pair.right)
-            self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names)
+            self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names, texts)
         elif self._same_system and a is not b:
-            self._add(EditKind.CONDITION, *reader, ("condition", pair.left), "", (pair.left, pair.right), loop_names)
+            self._add(
+                EditKind.CONDITION, *reader, ("condition", pair.left), "", (pair.left, pair.right), loop_names, texts
+            )
         self._place = EditPlace("initial condition", pair.left, pair.right)
         a, b = left.initial_condition, right.initial_condition
+        texts = initial_condition_text(a), initial_condition_text(b)
         if a is not None and b is not None:
             self._compare_operand(
-                a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names
+                a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names, texts
             )
         elif self._same_system and not (_is_true(a) and _is_true(b)):
             key = "initial", pair.left
-            self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names)
+            self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names, texts)
 
     def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         for scan, other, _ in pair.scans:
             self._place = EditPlace("scan output", scan, other)
             names, ports = (scan.outer.name, other.outer.name), (scan, other)
-            self._compare_operand(left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names)
+            texts = scan_text(scan), scan_text(other)
+            self._compare_operand(
+                left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names, texts
+            )
             values = [(item.reverse, item.axis if self._same_system else 0) for item in (scan, other)]
             if values[0] != values[1]:
-                texts = _scan_text(scan), _scan_text(other)
                 self._add(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
             lengths = left.lengths.get(scan), right.lengths.get(other)
             if None not in lengths:
-                self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names)
+                texts = length_text(scan), length_text(other)
+                self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names, texts)
         for last, other_last, same in pair.last_values:
             self._place = EditPlace("last value", last, other_last)
             names, lasts = (last.outer.name, other_last.outer.name), (last, other_last)
             edges = last.edge, other_last.edge
+            texts = last_value_text(last), last_value_text(other_last)
             one_carried = self._same_system and (edges[0] is None) is not (edges[1] is None)
             if one_carried:
-                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names)
+                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names, texts)
             elif not same:
                 self._compare_operand(
-                    left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value", lasts, names
+                    *(left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value"),
+                    *(lasts, names, texts),
                 )
 
     def _loop_reader(self, pair: LoopAlignment) -> tuple[Term, Term]:
@@ -430,11 +493,14 @@ class EditFinder:
             names = tuple(
                 graph.output_names[k] if k < len(graph.output_names) else graph.outputs[k].name for graph in graphs
             )
-            texts = f"{names[0]} is {_operand_text(a)}", f"{names[1]} is {_operand_text(b)}"
+            texts = f"{names[0]} is {operand_name(a)}", f"{names[1]} is {operand_name(b)}"
             if k in exchanged:
-                self._add(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]), texts)
+                self._add(
+                    *(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]), texts),
+                    operands=(a, b),
+                )
             else:
-                self._compare_operand(a, b, (a, b), EditKind.OUTPUT_ORDER, str(k), None, (names[0], names[1]), texts)
+                self._compare_operand(a, b, (a, b), EditKind.OPERAND, "output", None, (names[0], names[1]), texts)
 
     # -- edits
 
@@ -447,7 +513,7 @@ class EditFinder:
         detail: str = "",
         port: tuple[Any, Any] | None = None,
         names: tuple[str, str] = ("", ""),
-        texts: tuple[str, str] | None = None,
+        texts: Texts | None = None,
         operands: tuple[Term | None, Term | None] | None = None,
         reader: tuple[Term, Term] | None = None,
     ) -> None:
@@ -466,7 +532,7 @@ class EditFinder:
         detail: str = "",
         port: tuple[Any, Any] | None = None,
         names: tuple[str, str] = ("", ""),
-        texts: tuple[str, str] | None = None,
+        texts: Texts | None = None,
         operands: tuple[Term | None, Term | None] | None = None,
         reader: tuple[Term, Term] | None = None,
     ) -> Edit:
@@ -477,9 +543,8 @@ class EditFinder:
             for side, term in zip(self._pairs.sides, terms, strict=True)
         ]
         values = [_result_value(term) for term in shown]
-        if texts is None:
-            both_texts = [self._text(k, term, operands) for k, term in enumerate(terms)]
-            texts = both_texts[0], both_texts[1]
+        attribute = detail if kind in (EditKind.ATTRIBUTE, EditKind.DTYPE) else ""
+        texts = self._texts.distinct(texts or self._texts.assignments(terms), terms, operands, attribute)
         own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
         scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
         return Edit(
@@ -493,24 +558,6 @@ class EditFinder:
             right_name=own_names[1],
             port=port,
         )
-
-    def _text(self, side: int, term: Term | None, operands: tuple[Term | None, Term | None] | None) -> str:
-        if term is None:
-            return ""
-        node = term.node
-        text = _constant_text(term) if node is None else self._formatters[side].assignment(node)
-        operand = None if operands is None else operands[side]
-        return text if operand is None else f"{text} ({_operand_text(operand)}{self._counterpart_text(side, operand)})"
-
-    def _counterpart_text(self, side: int, operand: Term) -> str:
-        """The left counterpart of a right operand in words; empty if it has the same name."""
-        twin = self._pairs.twins.get(operand) if side else None
-        if side and operand.is_constant:
-            twin = self._constant_keys[0].get(self._alignment.numbers.constant_key(operand))
-        if twin is None or twin.value is None or term_name(twin) == term_name(operand):
-            return ""
-        relation = "holds the same as" if operand.is_constant else "corresponds to"
-        return f", which {relation} {display_name(twin.value)}"
 
     def _path_of(self, side: int, term: Term | None) -> str:
         if term is None:
@@ -560,31 +607,6 @@ def _result_value(term: Term | None) -> Value | None:
     if term.value is not None or term.node is None:
         return term.value
     return next((value for value in term.node.outputs if value is not None), None)
-
-
-def _constant_text(term: Term) -> str:
-    name = "" if term.value is None else display_name(term.value)
-    if term.data is None or term.data.size > 8:
-        return name
-    return f"{name} = {term.data.tolist()}" if name else str(term.data.tolist())
-
-
-def _operand_text(term: Term) -> str:
-    if term.is_constant:
-        return _constant_text(term)
-    if term.node is not None and len(term.node.outputs) > 1 and term.value is not None:
-        index = term.node.outputs.index(term.value)
-        return f"{display_name(term.value)}, output {index} of {term.node.op_type} '{term.node.name}'"
-    return f"a {term.operator} in {_result_name(term.node)}" if term.value is None else display_name(term.value)
-
-
-def _slice_text(port: SlicedInput) -> str:
-    return f"{display_name(port.inner)} = {slice_text(port, 'i')}"
-
-
-def _scan_text(scan: Any) -> str:
-    order = ", the last iteration first" if scan.reverse else ""
-    return f"{display_name(scan.outer)} collects {display_name(scan.result)} on axis {scan.axis}{order}"
 
 
 def _graphs_inside(node: Node) -> Iterator[Graph]:

@@ -8,7 +8,7 @@ from ....runtime.graph import BackEdge, Graph, If, Loop, SlicedInput, Value, bod
 from ..align.loop_ports import LoopAlignment, best_matches, type_fit
 from ..align.value_numbering import float_types, narrower_side
 from ..causes.narrow_types import dtype_by_name
-from ..normal_form.lowering import lower
+from ..normal_form.lowering import constants_without_data, lower
 from ..normal_form.terms import Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, slice_geometry
 from .node_alignment import NodeAlignment
@@ -37,7 +37,8 @@ class ModelAlignment:
         self.names = names or {}
         self.inputs = _match_inputs(left, right, self.names)
         options = NumberingOptions(same_system, None if narrow is None else dtype_by_name(narrow[1]))
-        lowered = [lower(graph, ignore_casts, not same_system) for graph in (left, right)]
+        unknown = constants_without_data(left) | constants_without_data(right)
+        lowered = [lower(graph, ignore_casts, not same_system, unknown) for graph in (left, right)]
         self.numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
         self.pairs = TermPairs(lowered[0], lowered[1], self.numbers)
         self._requested_loops = None if loops is None else dict(loops)

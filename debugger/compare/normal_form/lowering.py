@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,18 +38,33 @@ _MAX_REWRITES = 8
 _FLATTENING, _FLATTENING_UNTIL = frozenset({"Softmax", "LogSoftmax", "Hardmax"}), 13
 
 
-def lower(graph: Graph, ignore_float_casts: bool = False, across_systems: bool = False) -> LoweredGraph:
+def lower(
+    graph: Graph,
+    ignore_float_casts: bool = False,
+    across_systems: bool = False,
+    unknown_constants: Collection[str] = (),
+) -> LoweredGraph:
     """A model in normal form. ``ignore_float_casts``: the other model computes in other float types;
-    ``across_systems``: the other model is of another system."""
-    return _Lowering(graph, ignore_float_casts, across_systems).lowered
+    ``across_systems``: the other model is of another system; ``unknown_constants``: the names of constants of which
+    one of the models lacks the data, as recordings do."""
+    return _Lowering(graph, ignore_float_casts, across_systems, unknown_constants).lowered
+
+
+def constants_without_data(graph: Graph) -> set[str]:
+    """The names of a model's constants whose data is missing."""
+    graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
+    return {value.name for item in graphs for value in item.constants if value.constant is None}
 
 
 class _Lowering:
     """Lowers one model."""
 
-    def __init__(self, graph: Graph, ignore_float_casts: bool, across_systems: bool) -> None:
+    def __init__(
+        self, graph: Graph, ignore_float_casts: bool, across_systems: bool, unknown_constants: Collection[str]
+    ) -> None:
         self.ignore_float_casts = ignore_float_casts
         self.across_systems = across_systems
+        self._unknown_constants = unknown_constants
         self._system = graph.system
         producers = ProducerMap.for_graph(graph)
         self._constants = ConstantFolder(producers, graph.system)
@@ -110,7 +125,7 @@ class _Lowering:
     def _term(self, value: Value) -> Term:
         """The term of a value; a constant gets one where it is first read."""
         if value not in self.lowered.by_value:
-            data = self._constants.value_of(value)
+            data = None if value.name in self._unknown_constants else self._constants.value_of(value)
             term = Term("constant", value=value, data=data)
             if data is not None:
                 term.dtype, term.shape = data.dtype, data.shape

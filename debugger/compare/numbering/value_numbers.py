@@ -64,6 +64,8 @@ class ValueNumbers:
 
     def constant_key(self, term: Term) -> Hashable:
         """The key of a constant; its data may be missing."""
+        if term.data is None and term.value is not None and term.operator == "constant":
+            return "constant without data", term.value.name, term.shape
         if term.data is None:
             return "constant", id(term)
         if term not in self._digests:

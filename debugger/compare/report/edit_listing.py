@@ -34,8 +34,9 @@ def _listed(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> St
     kind, line = edit.kind.value, "" if edit.left_node is None else code.describe_node(edit.left_node)
     if edit.left_data is None or edit.right_data is None:
         texts = edit.left_text or "nothing", edit.right_text or "nothing"
+        detail = edit.detail if edit.kind is EditKind.ATTRIBUTE else ""
         return StaticDifference(
-            kind, edit.left_loop, name, edit.right_name, *texts, decides, likeness=edit.detail, source_line=line
+            kind, edit.left_loop, name, edit.right_name, *texts, decides, source_line=line, detail=detail
         )
     delta = compare(edit.left_data, edit.right_data, Tolerance(0.0, 0.0), loose_shape=loose_shape)
     values = edit.left_data, edit.right_data, delta, edit.detail

@@ -124,10 +124,10 @@ class Cause:
 class StaticDifference:
     """A static difference of two models.
 
-    ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
-    condition, scan output, trip count. ``loop_path``: the path of the loop on the left, or ``main``. Constants have
-    both values, everything else a text. ``deciding``: the condition depends on it. ``likeness``: the relation of the
-    right constant to the left one, if known. ``source_line``: the source code of the node on the left.
+    ``kind``: that of an edit (edits.EditKind); ``detail``: the name of the attribute that differs. ``loop_path``: the
+    path of the loop on the left, or ``main``. Constants have both values, everything else a text. ``deciding``: the
+    condition depends on it. ``likeness``: the relation of the right constant to the left one, if known.
+    ``source_line``: the source code of the node on the left.
     """
 
     kind: str
@@ -142,6 +142,7 @@ class StaticDifference:
     delta: Delta | None = None
     likeness: str = ""
     source_line: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True)

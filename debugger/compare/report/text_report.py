@@ -34,6 +34,11 @@ _SPARKLINE_CHARS = 48
 _FAILURE_CHARS = 300
 _BARS = "▁▂▃▄▅▆▇█"
 _MODES = {"lockstep": "iteration by iteration", "free": "free-running"}
+#: What separates the kind of a static difference from the name, which otherwise is that of a port or a constant.
+_NAME_AFTER_KIND = {
+    **dict.fromkeys(("operator", "attribute", "dtype", "operand", "branches"), " of "),
+    **dict.fromkeys(("node added", "node omitted", "output order"), ": "),
+}
 #: The most outputs, and the most iterations of a table, that are listed.
 _MAX_LISTED = 8
 
@@ -124,9 +129,10 @@ def _static_difference_lines(comparison: Comparison, sides: tuple[str, str]) -> 
 def static_difference_text(difference: StaticDifference) -> str:
     """A static difference and its location, in one line."""
     location = "main graph" if difference.loop_path == MAIN else f"loop '{difference.loop_path}'"
-    name = f" '{difference.name}'" if difference.name else ""
+    subject = f"{difference.kind} {difference.detail}" if difference.detail else difference.kind
+    name = f"{_NAME_AFTER_KIND.get(difference.kind, ' ')}'{difference.name}'" if difference.name else ""
     deciding = ", which the condition depends on" if difference.deciding and difference.name else ""
-    return escape_unprintable(f"{location}: {difference.kind}{name}{deciding}")
+    return escape_unprintable(f"{location}: {subject}{name}{deciding}")
 
 
 # -- the first difference

@@ -170,6 +170,7 @@ def _static_difference_json(difference: StaticDifference) -> dict[str, Any]:
         "left": json_with_elements(difference.left) if constant else difference.left_text,
         "right": json_with_elements(difference.right) if constant else difference.right_text,
         "likeness": difference.likeness or None,
+        "detail": difference.detail or None,
     }
 
 

@@ -70,6 +70,7 @@ def test_each_edit_is_named_and_gives_the_other_model(old: str, new: str, edits:
     left, right = model(changed("s = Add", "s = Add")), model(changed(old, new))
     script = edit_script(left.graph, right.graph)
     assert [(edit.kind.value, edit.left_name or edit.right_name) for edit in script.edits] == edits
+    assert all(edit.left_text != edit.right_text for edit in script.edits)
     applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
     same_values(applied, right)
     same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, ())), left)
@@ -163,3 +164,59 @@ def test_equivalent_spellings_are_no_edits(left: str, right: str, rule: str) -> 
     script = edit_script(model(STEP % left).graph, model(STEP % right).graph)
     assert not script.edits
     assert not rule or rule in {spelling.rule for spelling in script.spelling}
+
+
+GEMM = STEP % "h2 = Gemm (h, W, b)"
+
+
+@pytest.mark.parametrize(("other", "spelled"), [("Gemm (h, W)", "Gemm(h, W)"), ("MatMul (h, W)", "h @ W")])
+def test_an_omitted_bias_is_an_operand_of_its_gemm(other: str, spelled: str) -> None:
+    """The Gemm itself is in both models, though it is two nodes in normal form."""
+    without = STEP % f"h2 = {other}"
+    for left, right in ((GEMM, without), (without, GEMM)):
+        (edit,) = edit_script(model(left).graph, model(right).graph).edits
+        assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.OPERAND, "h2", "h2")
+        assert edit.left_node is not None and edit.right_node is not None
+        assert {edit.left_text, edit.right_text} == {"h2 = Gemm(h, W, [1.0, 2.0, 3.0, 4.0])", f"h2 = {spelled}"}
+
+
+def test_an_omitted_addition_is_named_where_the_other_model_fuses() -> None:
+    (edit,) = edit_script(
+        model(STEP % "m = MatMul (h, W)  h2 = Add (m, b)").graph, model(STEP % "h2 = Gemm (h, W)").graph
+    ).edits
+    assert edit.kind is EditKind.NODE_OMITTED and edit.left_node is not None and edit.left_node.op_type == "Add"
+
+
+def test_an_added_node_is_quoted_with_its_reader() -> None:
+    (edit,) = edit_script(model(STEP % "h2 = Tanh (h)").graph, model(STEP % "m = Neg (h)  h2 = Tanh (m)").graph).edits
+    assert (edit.left_text, edit.right_text) == ("h2 = Tanh(h)", "h2 = Tanh(m), where m = -h")
+
+
+def test_one_text_of_two_opsets_says_which() -> None:
+    text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }"
+    (edit,) = edit_script(model(text, 12).graph, model(text, 13).graph).edits
+    assert (edit.left_text, edit.right_text) == (
+        "y = Softmax(x, axis=1) (opset 12)",
+        "y = Softmax(x, axis=1) (opset 13)",
+    )
+
+
+def test_an_operator_that_became_a_loop_is_quoted_as_the_file_spells_it() -> None:
+    text = """g (float[5,2,3] X, int32[2] lens) => (float[5,1,2,4] Y)
+    <float[1,4,3] W = {1,2,3,4,5,6,7,8,9,1,2,3}, float[1,4,4] R = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}> {
+      Y, last = RNN <hidden_size = 4> (X, W, R, %s)
+    }"""
+    (edit,) = edit_script(model(text % ", lens").graph, model(text % "").graph).edits
+    assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "Y")
+    assert [node and node.op_type for node in (edit.left_node, edit.right_node)] == ["RNN", "RNN"]
+    assert edit.left_text.startswith("Y, last = RNN(") and "lens" in edit.left_text and "lens" not in edit.right_text
+
+
+def test_constants_without_data_are_no_edits() -> None:
+    """A recording lacks large constants, here of a transposed factor."""
+    left, right = (model(STEP % "h2 = Gemm <transB = 1> (h, T, b)") for _ in range(2))
+    for value in right.graph.constants:
+        if value.name == "T":
+            value.constant = None
+    assert not edit_script(left.graph, right.graph).edits
+    assert not edit_script(right.graph, left.graph).edits
