@@ -34,7 +34,8 @@ from ...runtime.graph import (
     nodes_in_file,
 )
 from ...runtime.modelfile.onnx_graph import port_info, type_proto
-from ...runtime.modelfile.onnx_storage import OnnxModel, ScratchFolder, TensorWriter, scratch_file, serialize_model
+from ...runtime.modelfile.onnx_storage import OnnxModel, TensorWriter, scratch_file, serialize_model
+from ...runtime.modelfile.scratch_folder import ScratchFolder
 from ...runtime.ops.registry import is_random
 from ...runtime.text import fresh_name
 from .jobs import OnnxJob
