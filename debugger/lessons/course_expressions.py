@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ...runtime.errors import UsageError
@@ -15,14 +16,20 @@ from .scene import SceneRun, to_python
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
+#: Values that the built-in course computes of a run, by name.
+ComputedValues = Mapping[str, Callable[[SceneRun], Any]]
+_NO_VALUES: ComputedValues = MappingProxyType({})
+
+
 class SceneRunScope:
-    """The inputs and outputs of a run by name, and ``iterations``, the trip count of its first loop."""
+    """The inputs and outputs of a run by name, ``iterations``, that of its first loop, and computed values."""
 
     trip_count: int | None = None
     condition: bool | None = None
 
-    def __init__(self, run: SceneRun) -> None:
+    def __init__(self, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> None:
         self._scene_run = run
+        self._computed = computed
 
     @property
     def iteration(self) -> int:
@@ -41,6 +48,8 @@ class SceneRunScope:
         """
         if name == "iterations":
             return self._scene_run.iterations
+        if name in self._computed:
+            return self._computed[name](self._scene_run)
         if name not in self.names():
             raise UnknownNameError(name)
         import numpy as np
@@ -98,19 +107,20 @@ def parse_expression(text: str) -> Expression:
         raise UsageError(f"'{text}': {error}") from None
 
 
-def evaluate_on_run(expression: Expression, run: SceneRun) -> Any:
+def evaluate_on_run(expression: Expression, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> Any:
     """Evaluate an expression on a run, as a Python value.
 
     Raises:
         UsageError: it cannot be computed.
     """
-    return to_python(expression.evaluate(SceneRunScope(run)))
+    value = expression.evaluate(SceneRunScope(run, computed))
+    return [to_python(item) for item in value] if isinstance(value, list) else to_python(value)
 
 
-def fill_template(text: str, run: SceneRun) -> str:
+def fill_template(text: str, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> str:
     """Replace the expressions in braces by their values.
 
     Raises:
         UsageError: an expression cannot be computed.
     """
-    return _PLACEHOLDER.sub(lambda match: str(evaluate_on_run(parse_expression(match[1]), run)), text)
+    return _PLACEHOLDER.sub(lambda match: str(evaluate_on_run(parse_expression(match[1]), run, computed)), text)

@@ -1,37 +1,51 @@
-"""Reads a custom course: a folder with course.toml and a file for each lesson (docs/lessons.md)."""
+"""Reads lessons from TOML files: those of a custom course, which is a folder with course.toml and a file for each
+lesson (docs/lessons.md), and those of the built-in course, which may also name what Python computes."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, UsageError
+from ..expression.language import Expression
 from ..frontends.console.command_registry import find_command
-from .course_expressions import LearnerScope, evaluate_on_run, fill_template, parse_expression
+from .course_expressions import ComputedValues, LearnerScope, evaluate_on_run, fill_template, parse_expression
 from .learner_state import LearnerState
-from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, LessonStep
+from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, LessonStep, NoteWriter
 from .mode_drill import mode_drill
 from .question import (
     CHOICE_COUNT,
     Feedback,
+    OpenQuestion,
     Question,
     QuestionGenerator,
     RunText,
     StateQuestion,
     ValueQuestion,
     WrongRule,
+    choose_generator,
     vary_inputs,
 )
-from .scene import Scene
+from .scene import MODELS_FOLDER, Scene
 from .toml_table import TomlTable
 
 #: The file that describes the course.
 COURSE_FILE = "course.toml"
+
+
+@dataclass(frozen=True)
+class LessonCode:
+    """What Python computes for the files of the built-in course, by the names that they use. ``questions``: each as
+    first asked, and its generator, None where it never changes."""
+
+    values: ComputedValues
+    inputs: Mapping[str, Callable[[Random], Mapping[str, Any]]]
+    questions: Mapping[str, tuple[Question, QuestionGenerator | None]]
+    notes: Mapping[str, NoteWriter]
 
 
 def read_course(folder: Path) -> Course:
@@ -56,46 +70,27 @@ def read_course(folder: Path) -> Course:
     if not names:
         raise UsageError(f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)")
     lessons: dict[int, Lesson | ExerciseSet] = {
-        number: _read_lesson(number, TomlTable.read(folder / name), folder) for number, name in enumerate(names, 1)
+        number: _CustomReader(TomlTable.read(folder / name), folder).exercise_set(number)
+        for number, name in enumerate(names, 1)
     }
     # Progress is stored by path: two courses may have the same title.
     key = zlib.crc32(str(folder.resolve()).encode())
     return Course(f"course-{key:08x}", title, lessons)
 
 
-def _read_lesson(number: int, fields: TomlTable, folder: Path) -> ExerciseSet:
-    title, minutes = fields.pop("title", str), fields.pop("minutes", int, 5)
-    goal = fields.pop("goal", str, "")
-    scenes = _read_scenes(TomlTable(fields.pop("scenes", dict), f"{fields.location}: scenes"), folder)
-    cards = tuple(_read_card(table, scenes) for table in fields.pop_tables("cards"))
-    fields.reject_remaining()
-    if not cards:
-        raise fields.error("there is no card: each is a [[cards]]")
-    if cards[-1].kind is not CardKind.LAST:
-        cards = (*cards, Card(CardKind.LAST, "", next(iter(scenes.values()))))
-    return ExerciseSet(number, title, minutes, cards, goal, scenes)
+def read_built_in_lesson(
+    number: int, path: Path, code: LessonCode, earlier: Mapping[str, QuestionGenerator]
+) -> tuple[Lesson | ExerciseSet, Mapping[str, QuestionGenerator]]:
+    """A lesson of the built-in course, and the generators of its questions for later lessons, as ``file.question``;
+    ``earlier``: those of earlier lessons. Its models are loaded when they are needed.
 
-
-def _read_scenes(fields: TomlTable, folder: Path) -> dict[str, Scene]:
-    scenes = {}
-    for letter in sorted(fields.remaining_names()):
-        if not (len(letter) == 1 and letter.isascii() and letter.isupper()):
-            raise fields.error(f"a scene is a capital letter, not '{letter}'")
-        table = TomlTable(fields.pop(letter, dict), f"{fields.location}.{letter}")
-        scene = Scene(table.pop("model", str), table.pop("inputs", dict, {}), folder)
-        table.reject_remaining()
-        if not scene.path.is_file():
-            raise table.error(f"there is no model {scene.path}")
-        _with_location(table, partial(_check_inputs, scene))
-        scenes[letter] = scene
-    if not scenes:
-        raise fields.error("there is no scene: [scenes.A] with a model and its inputs")
-    return scenes
-
-
-def _check_inputs(scene: Scene) -> None:
-    """Check that the model accepts the inputs."""
-    scene.input_arrays(scene.cached_model())
+    Raises:
+        UsageError: the file is invalid.
+    """
+    fields = TomlTable.read(path)
+    reader = _BuiltInReader(fields, code)
+    lesson = reader.exercise_set(number) if "cards" in fields.remaining_names() else reader.lesson(number, earlier)
+    return lesson, {f"{path.stem}.{name}": generator for name, (_, generator) in reader.questions.items() if generator}
 
 
 def _with_location(fields: TomlTable, compute: Callable[[], Any]) -> Any:
@@ -113,23 +108,6 @@ def _with_location(fields: TomlTable, compute: Callable[[], Any]) -> Any:
         raise fields.error(f"its model does not run with these inputs: {error}") from None
 
 
-# -- cards
-
-
-def _read_card(fields: TomlTable, scenes: Mapping[str, Scene]) -> Card:
-    kind = fields.pop("kind", str)
-    if kind not in _CARD_MAKERS:
-        raise fields.error(f"there is no kind '{kind}'; there are {', '.join(_CARD_MAKERS)}")
-    letter = fields.pop("scene", str, next(iter(scenes)))
-    if letter not in scenes:
-        raise fields.error(f"there is no scene '{letter}'; there are {', '.join(scenes)}")
-    scene = scenes[letter]
-    card = _CARD_MAKERS[kind](fields, scene, _text_template(fields.pop("text", str, "")))
-    fields.reject_remaining()
-    _with_location(fields, lambda: _try_card(card))
-    return card
-
-
 def _try_card(card: Card) -> None:
     """Render a card once, with all of its replies and hints."""
     question = card.draw_question(Random(0))
@@ -143,123 +121,310 @@ def _try_card(card: Card) -> None:
         question.hint(number)  # type: ignore[union-attr]
 
 
-def _text_template(text: str) -> RunText:
-    return (lambda run: fill_template(text, run)) if "{" in text else text
-
-
-def _make_read_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    return Card(CardKind.READ, text, scene)
-
-
-def _make_end_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    return Card(CardKind.LAST, text, scene)
-
-
-def _make_do_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    return Card(CardKind.DO, text, scene, steps=tuple(map(_read_step, fields.pop_tables("steps"))))
-
-
 #: The console commands of screen keys.
 _KEY_COMMANDS = {"←": "back", "W": "why", "[": "up", "]": "down", "B": "break"}
 
 
 def _read_step(fields: TomlTable) -> LessonStep:
     keys, description, times = fields.pop("keys", str), fields.pop("does", str), fields.pop("times", int, 1)
+    exact = fields.pop("exact", bool, True)
     fields.reject_remaining()
     word = keys.split(" ")[0]
     if word == "scene":
         return LessonStep(keys, "scene", description, times)
     command = _with_location(fields, lambda: find_command(_KEY_COMMANDS.get(word, word)).name)
-    return LessonStep(keys, command, description, times)
+    return LessonStep(keys, command, description, times, exact)
 
 
-def _make_ask_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    answer = _with_location(fields, lambda: parse_expression(fields.pop("answer", str)))
-    wrong_rules = tuple(_read_wrong_rule(table) for table in fields.pop_tables("wrong"))
-    choice = fields.pop("choice", bool, False)
-    if choice and len(wrong_rules) < CHOICE_COUNT - 1:
-        raise fields.error(f"a choice needs {CHOICE_COUNT - 1} wrong answers, and has {len(wrong_rules)}")
-    question = ValueQuestion(
-        scene,
-        _text_template(fields.pop("question", str)),
-        lambda run: evaluate_on_run(answer, run),
-        _text_template(fields.pop("why", str)),
-        wrong_rules,
-        _text_template(fields.pop("see", str, "Run it to see.")),
-        tuple(map(_text_template, fields.pop_strings("hints"))),
-        choice,
-    )
-    return Card(CardKind.ASK, text, scene, generate_question=_question_generator(fields, question))
+class _LessonReader:
+    """Reads the file of a lesson. ``values``: what its expressions may name besides the values of a run."""
+
+    def __init__(self, fields: TomlTable, values: ComputedValues) -> None:
+        self.fields, self.values = fields, values
+        self.scenes: dict[str, Scene] = {}
+        self.card_makers: Mapping[str, Callable[[TomlTable, Scene, RunText], Card]] = {
+            "read": lambda fields, scene, text: Card(CardKind.READ, text, scene),
+            "do": self._do_card,
+            "ask": self._ask_card,
+            "place": self._place_card,
+            "mode": self._mode_card,
+            "end": lambda fields, scene, text: Card(CardKind.LAST, text, scene),
+        }
+
+    def exercise_set(self, number: int) -> ExerciseSet:
+        """A lesson of any number of cards."""
+        fields = self.fields
+        title, minutes = fields.pop("title", str), fields.pop("minutes", int, 5)
+        goal, note = fields.pop("goal", str, ""), self.note()
+        self.read_scenes()
+        self.read_questions()
+        cards = tuple(map(self._card, fields.pop_tables("cards")))
+        fields.reject_remaining()
+        if not cards:
+            raise fields.error("there is no card: each is a [[cards]]")
+        if cards[-1].kind is not CardKind.LAST:
+            cards = (*cards, Card(CardKind.LAST, "", next(iter(self.scenes.values()))))
+        return ExerciseSet(number, title, minutes, cards, goal, self.scenes, note)
+
+    def note(self) -> NoteWriter | None:
+        """The note on other runtimes, which only built-in lessons have."""
+        return None
+
+    def read_questions(self) -> None:
+        """Read the questions that several cards share, which only built-in lessons have."""
+
+    def read_scenes(self, default: dict[str, Any] | None = None) -> None:
+        """Read the scenes of the lesson; without a default there must be some.
+
+        Raises:
+            UsageError: a scene is invalid.
+        """
+        fields = TomlTable(self.fields.pop("scenes", dict, default), f"{self.fields.location}: scenes")
+        for letter in sorted(fields.remaining_names()):
+            if not (len(letter) == 1 and letter.isascii() and letter.isupper()):
+                raise fields.error(f"a scene is a capital letter, not '{letter}'")
+            self.scenes[letter] = self.new_scene(TomlTable(fields.pop(letter, dict), f"{fields.location}.{letter}"))
+        if not self.scenes and default is None:
+            raise fields.error("there is no scene: [scenes.A] with a model and its inputs")
+
+    def new_scene(self, fields: TomlTable, folder: Path = MODELS_FOLDER) -> Scene:
+        """A scene by its model and inputs."""
+        scene = Scene(fields.pop("model", str), fields.pop("inputs", dict, {}), folder)
+        fields.reject_remaining()
+        return scene
+
+    def scene(self, fields: TomlTable) -> Scene:
+        """The scene of a card or question, the first one if it names none."""
+        letter = fields.pop("scene", str, next(iter(self.scenes)))
+        if letter not in self.scenes:
+            raise fields.error(f"there is no scene '{letter}'; there are {', '.join(self.scenes)}")
+        return self.scenes[letter]
+
+    def text(self, text: str) -> RunText:
+        """A text; one with braces is filled in for each run."""
+        return (lambda run: fill_template(text, run, self.values)) if "{" in text else text
+
+    def steps(self, fields: TomlTable) -> tuple[LessonStep, ...]:
+        """The steps of an exercise."""
+        return tuple(map(_read_step, fields.pop_tables("steps")))
+
+    def check_card(self, fields: TomlTable, card: Card) -> None:
+        """Check a card, if its file may be wrong."""
+
+    # -- cards
+
+    def _card(self, fields: TomlTable) -> Card:
+        kind = fields.pop("kind", str)
+        if kind not in self.card_makers:
+            raise fields.error(f"there is no kind '{kind}'; there are {', '.join(self.card_makers)}")
+        scene = self.scene(fields)
+        card = self.card_makers[kind](fields, scene, self.text(fields.pop("text", str, "")))
+        fields.reject_remaining()
+        self.check_card(fields, card)
+        return card
+
+    def _do_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        return Card(CardKind.DO, text, scene, steps=self.steps(fields))
+
+    def _ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        question = self.value_question(fields, scene)
+        return Card(CardKind.ASK, text, scene, generate_question=self.question_generator(fields, question))
+
+    def _place_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        condition, prompt = self.expression(fields, "where"), fields.pop("question", str)
+        cause = fields.pop("why", str)
+        hint = fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
+        hints, vary = fields.pop_strings("hints"), self.input_generator(fields, scene)
+
+        def check_state(state: LearnerState) -> Feedback | None:
+            """Whether the condition holds in the learner's state."""
+            if not state.loop_name or not condition.truth(LearnerScope(state.frame, state.reference_run)):
+                return None
+            return Feedback(True, fill_template(cause, state.reference_run))
+
+        def draw(random: Random) -> Question:
+            """The question with other inputs."""
+            varied = scene.with_inputs(**vary(random))
+            asks = self.text(f"{prompt}; then `answer here`.")
+            return StateQuestion(varied, asks, check_state, hint, tuple(map(self.text, hints)), requires_claim=True)
+
+        return Card(CardKind.ASK, text, scene, generate_question=draw)
+
+    def _mode_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        question = _with_location(fields, lambda: mode_drill(scene))
+        return Card(
+            CardKind.ASK,
+            text,
+            scene,
+            generate_question=lambda random: replace(question, seed=random.randrange(1 << 30)),
+        )
+
+    # -- questions
+
+    def expression(self, fields: TomlTable, name: str) -> Expression:
+        """The expression in a field."""
+        expression: Expression = _with_location(fields, lambda: parse_expression(fields.pop(name, str)))
+        return expression
+
+    def value_question(self, fields: TomlTable, scene: Scene) -> ValueQuestion:
+        """A question for a value."""
+        answer = self.expression(fields, "answer")
+        wrong_rules = tuple(map(self._wrong_rule, fields.pop_tables("wrong")))
+        choice = fields.pop("choice", bool, False)
+        if choice and len(wrong_rules) < CHOICE_COUNT - 1:
+            raise fields.error(f"a choice needs {CHOICE_COUNT - 1} wrong answers, and has {len(wrong_rules)}")
+        return ValueQuestion(
+            scene,
+            self.text(fields.pop("question", str)),
+            lambda run: evaluate_on_run(answer, run, self.values),
+            self.text(fields.pop("why", str)),
+            wrong_rules,
+            self.text(fields.pop("see", str, "Run it to see.")),
+            tuple(map(self.text, fields.pop_strings("hints"))),
+            choice,
+        )
+
+    def _wrong_rule(self, fields: TomlTable) -> WrongRule:
+        value, reply = self.expression(fields, "gives"), self.text(fields.pop("reply", str))
+        fields.reject_remaining()
+        return WrongRule(lambda run: evaluate_on_run(value, run, self.values), reply)
+
+    def question_generator(self, fields: TomlTable, question: ValueQuestion) -> QuestionGenerator:
+        """A generator of a question with drawn inputs."""
+        draw_inputs = self.input_generator(fields, question.scene)
+        if not question.wrong_rules:
+            return lambda random: question.redraw(random, draw_inputs(random))
+        return vary_inputs(question, draw_inputs)
+
+    def input_generator(self, fields: TomlTable, scene: Scene) -> Callable[[Random], Mapping[str, Any]]:
+        """A generator of the inputs that are drawn."""
+        table = TomlTable(fields.pop("draw", dict, {}), f"{fields.location}: draw")
+        self.check_input_names(table, scene)
+        rules = {name: _value_generator(table, name) for name in table.remaining_names()}
+        return lambda random: {name: rule(random) for name, rule in rules.items()}
+
+    def check_input_names(self, table: TomlTable, scene: Scene) -> None:
+        """Check the names of the inputs that are drawn, if the file may be wrong."""
 
 
-def _read_wrong_rule(fields: TomlTable) -> WrongRule:
-    value, reply = (
-        _with_location(fields, lambda: parse_expression(fields.pop("gives", str))),
-        _text_template(fields.pop("reply", str)),
-    )
-    fields.reject_remaining()
-    return WrongRule(lambda run: evaluate_on_run(value, run), reply)
+class _CustomReader(_LessonReader):
+    """Reads a lesson of a custom course; ``folder``: that of its models. Everything is checked."""
+
+    def __init__(self, fields: TomlTable, folder: Path) -> None:
+        super().__init__(fields, {})
+        self._folder = folder
+
+    def new_scene(self, fields: TomlTable, folder: Path = MODELS_FOLDER) -> Scene:
+        scene = super().new_scene(fields, self._folder)
+        if not scene.path.is_file():
+            raise fields.error(f"there is no model {scene.path}")
+        _with_location(fields, lambda: scene.input_arrays(scene.cached_model()))
+        return scene
+
+    def check_card(self, fields: TomlTable, card: Card) -> None:
+        _with_location(fields, lambda: _try_card(card))
+
+    def check_input_names(self, table: TomlTable, scene: Scene) -> None:
+        inputs = {port.name for port in scene.cached_model().inputs}
+        for name in table.remaining_names():
+            if name not in inputs:
+                raise table.error(f"the model has no input '{name}'; it has {', '.join(sorted(inputs))}")
 
 
-def _make_place_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    condition, prompt = (
-        _with_location(fields, lambda: parse_expression(fields.pop("where", str))),
-        fields.pop("question", str),
-    )
-    cause, hint = fields.pop("why", str), fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
-    hints, vary = fields.pop_strings("hints"), _input_generator(fields, scene)
+class _BuiltInReader(_LessonReader):
+    """Reads a lesson of the built-in course, whose models are not loaded yet."""
 
-    def check_state(state: LearnerState) -> Feedback | None:
-        """Whether the condition holds in the learner's state."""
-        if not state.loop_name or not condition.truth(LearnerScope(state.frame, state.reference_run)):
-            return None
-        return Feedback(True, fill_template(cause, state.reference_run))
+    def __init__(self, fields: TomlTable, code: LessonCode) -> None:
+        super().__init__(fields, code.values)
+        self._code = code
+        #: The questions of the file by name.
+        self.questions: dict[str, tuple[Question, QuestionGenerator | None]] = {}
+        self.card_makers = {**self.card_makers, "ask": self._built_in_ask_card, "task": self._task_card}
 
-    def draw(random: Random) -> Question:
-        """The question with other inputs."""
-        varied = scene.with_inputs(**vary(random))
-        asks = _text_template(f"{prompt}; then `answer here`.")
-        return StateQuestion(varied, asks, check_state, hint, tuple(map(_text_template, hints)), requires_claim=True)
+    def read_scenes(self, default: dict[str, Any] | None = None) -> None:
+        super().read_scenes({})
 
-    return Card(CardKind.ASK, text, scene, generate_question=draw)
+    def lesson(self, number: int, earlier: Mapping[str, QuestionGenerator]) -> Lesson:
+        """A regular lesson."""
+        fields = self.fields
+        self.read_scenes()
+        self.read_questions()
+        asked, said = fields.pop_strings("ask") or ("main",), fields.pop("say", str, "")
+        recall = fields.pop("recall", str, "")
+        lesson = Lesson(
+            number,
+            fields.pop("title", str),
+            fields.pop("minutes", int),
+            fields.pop("goal", str),
+            fields.pop_strings("terms"),
+            self.scenes,
+            self.text(fields.pop("intro", str)),
+            self.steps(fields),
+            self.text(fields.pop("look", str)),
+            self._named_question(asked[0])[0],
+            self._generator(asked),
+            self.text(fields.pop("remember", str)),
+            self.text(fields.pop("do", str, "")),
+            self._named_question(said)[0] if said else None,
+            earlier[recall] if recall else None,
+            self.note(),
+            fields.pop("hides_listing", bool, False),
+        )
+        fields.reject_remaining()
+        return lesson
 
+    def note(self) -> NoteWriter | None:
+        name = self.fields.pop("note", str, "")
+        return self._code.notes[name] if name else None
 
-def _make_mode_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    question = _with_location(fields, lambda: mode_drill(scene))
-    return Card(
-        CardKind.ASK, text, scene, generate_question=lambda random: replace(question, seed=random.randrange(1 << 30))
-    )
+    def read_questions(self) -> None:
+        fields = TomlTable(self.fields.pop("questions", dict, {}), f"{self.fields.location}: questions")
+        for name in fields.remaining_names():
+            table = TomlTable(fields.pop(name, dict), f"{fields.location}.{name}")
+            self.questions[name] = self._shared_question(table)
+            table.reject_remaining()
 
+    def _shared_question(self, fields: TomlTable) -> tuple[Question, QuestionGenerator | None]:
+        scene = self.scene(fields)
+        if "answer" not in fields.remaining_names():
+            return OpenQuestion(scene, self.text(fields.pop("question", str))), None
+        question = self.value_question(fields, scene)
+        drawn = {"draw", "draw_by"} & {*fields.remaining_names()}
+        return question, self.question_generator(fields, question) if drawn else None
 
-_CARD_MAKERS: Mapping[str, Callable[[TomlTable, Scene, RunText], Card]] = {
-    "read": _make_read_card,
-    "do": _make_do_card,
-    "ask": _make_ask_card,
-    "place": _make_place_card,
-    "mode": _make_mode_card,
-    "end": _make_end_card,
-}
+    def _named_question(self, name: str) -> tuple[Question, QuestionGenerator | None]:
+        return self.questions[name] if name in self.questions else self._code.questions[name]
 
-# -- numbers
+    def _generator(self, names: Sequence[str], first_chance: float = 0) -> QuestionGenerator:
+        """A generator that asks one of some questions; ``first_chance``: that of the first of two."""
+        generators = [generator for _, generator in map(self._named_question, names) if generator is not None]
+        if len(generators) == 1:
+            return generators[0]
+        if first_chance:
+            return lambda random: generators[random.random() >= first_chance](random)
+        return choose_generator(*generators)
 
+    def scene(self, fields: TomlTable) -> Scene:
+        scene = fields.pop_untyped("scene") if "scene" in fields.remaining_names() else next(iter(self.scenes), "")
+        return self.new_scene(TomlTable(scene, fields.location)) if isinstance(scene, dict) else self.scenes[scene]
 
-def _question_generator(fields: TomlTable, question: ValueQuestion) -> QuestionGenerator:
-    draw_inputs = _input_generator(fields, question.scene)
-    if not question.wrong_rules:
-        return lambda random: question.redraw(random, draw_inputs(random))
-    return vary_inputs(question, draw_inputs)
+    def input_generator(self, fields: TomlTable, scene: Scene) -> Callable[[Random], Mapping[str, Any]]:
+        if "draw_by" in fields.remaining_names():
+            return self._code.inputs[fields.pop("draw_by", str)]
+        return super().input_generator(fields, scene)
 
+    def _built_in_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        names = fields.pop_strings("questions")
+        if not names:
+            return self._ask_card(fields, scene, text)
+        generator = self._generator(names, fields.pop("first_chance", float, 0.0))
+        return Card(CardKind.ASK, text, scene, generate_question=generator)
 
-def _input_generator(fields: TomlTable, scene: Scene) -> Callable[[Random], dict[str, Any]]:
-    """A generator of the inputs that the card varies."""
-    table = TomlTable(fields.pop("draw", dict, {}), f"{fields.location}: draw")
-    inputs = {port.name for port in scene.cached_model().inputs}
-    rules = {}
-    for name in table.remaining_names():
-        if name not in inputs:
-            raise table.error(f"the model has no input '{name}'; it has {', '.join(sorted(inputs))}")
-        rules[name] = _value_generator(table, name)
-    return lambda random: {name: rule(random) for name, rule in rules.items()}
+    def _task_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        names = fields.pop_strings("questions")
+        if names:
+            return Card(CardKind.TASK, text, scene, self._named_question(names[0])[0])
+        return replace(self._ask_card(fields, scene, text), kind=CardKind.TASK)
 
 
 def _value_generator(table: TomlTable, name: str) -> Callable[[Random], Any]:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from app_driver import open_app
-from loopdbg.debugger.lessons.course import three_systems
+from loopdbg.debugger.lessons.course.catalog import LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.lesson import CardKind
 from loopdbg.debugger.plots import frame_figures
 from loopdbg.runtime.graph import System
 from loopdbg.tui.actions import PANES
@@ -114,7 +115,8 @@ async def test_ids_are_no_sizes(size: tuple[int, int]) -> None:
 
 
 def test_whose_trip_count_of_minus_one_is_meant() -> None:
-    message = str(three_systems.LESSON.remember_text)
-    systems = {letter: scene.load().graph.system for letter, scene in three_systems.LESSON.scenes.items()}
+    lesson = LESSONS_BY_NUMBER[12]
+    message = str(next(card.text for card in lesson.cards if card.kind is CardKind.REMEMBER))
+    systems = {letter: scene.load().graph.system for letter, scene in lesson.scenes.items()}
     assert [letter for letter, system in systems.items() if system is System.ONNX] == ["A", "C"]
     assert "A and C are ONNX, where no iteration runs with it" in message

@@ -12,11 +12,18 @@ from loopdbg.debugger.lessons.key_wording import CONSOLE_KEY_NAMES, KeyWording
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.lesson import Course, Lesson
 from loopdbg.debugger.lessons.progress import LearnerProgress
-from loopdbg.debugger.lessons.question import Question, StateQuestion
+from loopdbg.debugger.lessons.question import Question, StateQuestion, ValueQuestion
 
 KEY_WORDING = KeyWording(
     CONSOLE_KEY_NAMES, lambda scene, peer: f"`diff {scene.model} {peer}`", lambda number: f"learn {number}"
 )
+
+
+def value_question(number: int) -> ValueQuestion:
+    """The question of a lesson for a value, with its first numbers."""
+    lesson = COURSE.lessons[number]
+    assert isinstance(lesson, Lesson) and isinstance(lesson.question, ValueQuestion)
+    return lesson.question
 
 
 class LessonDriver:

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from app_driver import AppDriver, open_app, run_app
-from lesson_driver import KEY_WORDING, course_with_question
-from loopdbg.debugger.lessons.course import absent_condition, condition_timing, repeated_body, two_limits
+from lesson_driver import KEY_WORDING, course_with_question, value_question
+from loopdbg.debugger.lessons.course import state_questions
 from loopdbg.debugger.lessons.course.catalog import COURSE, LESSONS
 from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
@@ -129,7 +129,7 @@ async def test_lesson_starts_once() -> None:
 
 
 async def test_answer_is_typed_with_a_and_gets_a_reply_on_the_card() -> None:
-    async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
+    async with lesson(3, ask=value_question(3).with_inputs(limit=21)) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
         await screen.press("a")
         assert screen.app.console_pane.input_line.value == "answer "
@@ -150,7 +150,7 @@ async def test_answer_is_typed_with_a_and_gets_a_reply_on_the_card() -> None:
 
 
 async def test_position_answer_is_submitted() -> None:
-    async with lesson(1, ask=repeated_body.run_count_question(5, 3)) as screen:
+    async with lesson(1, ask=state_questions.run_count_question(5, 3)) as screen:
         await open_card(screen, "Ask")
         await screen.press("s", "s")
         await screen.line("answer here")
@@ -163,7 +163,7 @@ async def test_position_answer_is_submitted() -> None:
 
 
 async def test_attempted_answer_is_visible_after_a_key() -> None:
-    async with lesson(5, ask=two_limits.iteration_count_question(5)) as screen:
+    async with lesson(5, ask=state_questions.iteration_count_question(5)) as screen:
         await open_card(screen, "Ask")
         await screen.line("set limit = 16")
         await screen.press("f")
@@ -188,7 +188,7 @@ async def test_no_key_runs_the_loop_in_question(key: str) -> None:
 
 
 async def test_loop_can_be_run_after_the_answer() -> None:
-    async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
+    async with lesson(3, ask=value_question(3).with_inputs(limit=21)) as screen:
         await open_card(screen, "Ask")
         await screen.line("answer 21")
         await screen.press("f")
@@ -275,7 +275,7 @@ async def test_source_is_covered_until_a_guess() -> None:
 
 
 async def test_answer_is_not_shown_below_source_early() -> None:
-    async with lesson(6, ask=absent_condition.QUESTION) as screen:
+    async with lesson(6, ask=value_question(6)) as screen:
         await screen.line("scene B")
         assert "ends:" not in screen.text("body") and "note:" not in screen.text("body")
         await open_card(screen, "Ask")
@@ -349,7 +349,7 @@ async def test_keys_explain_what_to_do_on_a_card_without_a_question() -> None:
 
 async def test_unsaved_progress_is_only_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    async with lesson(1, path=tmp_path / "file" / "x.json", ask=repeated_body.run_count_question(5, 3)) as screen:
+    async with lesson(1, path=tmp_path / "file" / "x.json", ask=state_questions.run_count_question(5, 3)) as screen:
         await open_card(screen, "Ask")
         await screen.press("s", "s", "s")
         await screen.line("answer here")

@@ -1,65 +1,100 @@
-"""The catalog of all lessons, in order."""
+"""The built-in course: the files of this folder, and what Python computes for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from ..course_reader import LessonCode, read_built_in_lesson
 from ..lesson import Course, ExerciseSet, Lesson
-from . import (
-    absent_condition,
-    back_edge,
-    branches,
-    captures,
-    concatenated_outputs,
-    condition_timing,
-    final_exercises,
-    initial_condition,
-    inner_iteration_counts,
-    mode_quiz,
-    mode_tables,
-    nested_loops,
-    recurrent_layers,
-    repeated_body,
-    scan_directions,
-    simultaneous_back_edges,
-    sliced_inputs,
-    tensor_iterator_parts,
-    tensorrt_outputs,
-    three_systems,
-    two_limits,
-)
+from ..question import QuestionGenerator
+from ..scene import Scene
+from . import mode_quiz, mode_tables
+from .computed_values import COMPUTED_VALUES, DRAWN_INPUTS, sequential_assignment
+from .slice_questions import SLICE_QUESTIONS
+from .state_questions import STATE_QUESTIONS
 
-LESSONS: Sequence[Lesson] = (
-    repeated_body.LESSON,
-    back_edge.LESSON,
-    condition_timing.LESSON,
-    initial_condition.LESSON,
-    two_limits.LESSON,
-    absent_condition.LESSON,
-    simultaneous_back_edges.LESSON,
-    captures.LESSON,
-    sliced_inputs.LESSON,
-    concatenated_outputs.LESSON,
-    nested_loops.LESSON,
-    three_systems.LESSON,
+_Compare = Callable[[Scene, str], str]
+
+
+def _absent_condition_note(scene: Scene, compare: _Compare) -> str:
+    return (
+        "ONNX Runtime and OpenVINO test what the body yields all the same, and stop where more is false: know this "
+        "before you convert a model. "
+        f"{compare(Scene('climb_absent.onnxtxt', {'n': 6, 'x0': 0}), 'onnxruntime')} shows it."
+    )
+
+
+def _simultaneous_back_edges_note(scene: Scene, compare: _Compare) -> str:
+    scene = Scene("swap.onnxtxt", {"n": 3, "a0": 1, "b0": 2})
+    values = sequential_assignment(scene.reference_run)
+    return (
+        f"OpenVINO's CPU plugin writes back edges one after another where a body hands an input on: it gives "
+        f"{tuple(values)} here. {compare(scene, 'openvino')} shows it."
+    )
+
+
+def _tensor_iterator_note(scene: Scene, compare: _Compare) -> str:
+    return (
+        "OpenVINO's CPU plugin reads from element 0 on, wherever the range begins: "
+        f"{compare(Scene('cut_tail.xml'), 'openvino')} shows it. And it refuses a range whose end is not -1 or 0: it "
+        "counts the end in when it infers shapes, and not when it runs."
+    )
+
+
+_CODE = LessonCode(
+    COMPUTED_VALUES,
+    DRAWN_INPUTS,
+    {**STATE_QUESTIONS, **SLICE_QUESTIONS},
+    {
+        "absent_condition": _absent_condition_note,
+        "simultaneous_back_edges": _simultaneous_back_edges_note,
+        "tensor_iterator_parts": _tensor_iterator_note,
+    },
 )
-#: The exercise sets after the lessons, in order.
-EXERCISE_SETS: Sequence[ExerciseSet] = (
-    final_exercises.EXERCISES,
+#: The lessons in order: the names of their files, or what Python makes of tables.
+_SOURCES: Sequence[str | ExerciseSet] = (
+    "repeated_body",
+    "back_edge",
+    "condition_timing",
+    "initial_condition",
+    "two_limits",
+    "absent_condition",
+    "simultaneous_back_edges",
+    "captures",
+    "sliced_inputs",
+    "concatenated_outputs",
+    "nested_loops",
+    "three_systems",
+    "final_exercises",
     mode_tables.ONNX_LESSON,
     mode_tables.OPENVINO_LESSON,
     mode_tables.TENSORRT_LESSON,
-    tensor_iterator_parts.LESSON,
-    scan_directions.LESSON,
-    branches.LESSON,
-    recurrent_layers.LESSON,
-    tensorrt_outputs.LESSON,
-    inner_iteration_counts.LESSON,
+    "tensor_iterator_parts",
+    "scan_directions",
+    "branches",
+    "recurrent_layers",
+    "tensorrt_outputs",
+    "inner_iteration_counts",
     mode_quiz.QUIZ,
 )
+
+
+def _read_lessons() -> dict[int, Lesson | ExerciseSet]:
+    lessons: dict[int, Lesson | ExerciseSet] = {}
+    questions: dict[str, QuestionGenerator] = {}
+    for number, source in enumerate(_SOURCES, 1):
+        if isinstance(source, str):
+            path = Path(__file__).with_name(f"{source}.toml")
+            lessons[number], own_questions = read_built_in_lesson(number, path, _CODE, questions)
+            questions.update(own_questions)
+        else:
+            lessons[number] = source
+    return lessons
+
+
 #: All lessons and exercise sets by number.
-LESSONS_BY_NUMBER: dict[int, Lesson | ExerciseSet] = {
-    **{lesson.number: lesson for lesson in LESSONS},
-    **{exercises.number: exercises for exercises in EXERCISE_SETS},
-}
+LESSONS_BY_NUMBER = _read_lessons()
+#: The lessons, without the exercises after them.
+LESSONS: Sequence[Lesson] = [lesson for lesson in LESSONS_BY_NUMBER.values() if isinstance(lesson, Lesson)]
 COURSE = Course("loops", "Loops in neural-network models", LESSONS_BY_NUMBER)

@@ -12,18 +12,8 @@ import pytest
 import loopdbg
 import onnxruntime_peer
 import openvino_peer
-from lesson_driver import LessonDriver, solution_commands
-from loopdbg.debugger.lessons.course import (
-    absent_condition,
-    captures,
-    condition_timing,
-    nested_loops,
-    repeated_body,
-    simultaneous_back_edges,
-    tensor_iterator_parts,
-    three_systems,
-    two_limits,
-)
+from lesson_driver import LessonDriver, solution_commands, value_question
+from loopdbg.debugger.lessons.course import state_questions
 from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.lesson import Card, CardKind, Lesson
 from loopdbg.debugger.lessons.question import CHOICE_COUNT, Question, StateQuestion, ValueQuestion, format_answer
@@ -72,7 +62,7 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
     """The outputs of the scene's own runtime."""
     if scene.path.suffix == ".py":
         # Tests have no TensorRT runtime: the same loop as an ONNX model.
-        scene = three_systems.LATE_CONDITION_SCENE.with_inputs(**scene.inputs)
+        scene = LESSONS_BY_NUMBER[12].scenes["C"].with_inputs(**scene.inputs)
     inputs = scene.input_arrays(scene.load())
     if scene.model.endswith(".xml"):
         return openvino_peer.run_by_name(scene.path, inputs)
@@ -85,8 +75,8 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
 
 #: Where a lesson states that a runtime differs, and modes that no peer implements as the table defines them.
 OTHER_ANSWERS = {
-    absent_condition.B.model,
-    absent_condition.C.model,
+    "climb_absent.onnxtxt",
+    "climb_endless.onnxtxt",
     "cut_tail.xml",
     "cut_range.xml",
     "cut_from_end.xml",
@@ -97,7 +87,7 @@ IGNORING = {"onnx_adds_2.onnxtxt", "onnx_doubles_2.onnxtxt"}
 
 def _alike(scene: Scene) -> bool:
     """Whether a peer runs the scene with the same outputs."""
-    of_tensorrt = scene.path.suffix == ".py" and scene.model != three_systems.TENSORRT_SCENE.model
+    of_tensorrt = scene.path.suffix == ".py" and scene.model != "counter_trt.py"
     ends = scene.reference_run.stopped_by is not StoppedBy.LIMIT
     return ends and not of_tensorrt and scene.model not in OTHER_ANSWERS | IGNORING
 
@@ -114,14 +104,15 @@ def test_scenes_agree_with_their_own_runtime(name: str, scene: Scene) -> None:
 
 
 def test_stated_runtime_differences_exist() -> None:
-    rows = peer_outputs(absent_condition.B)["rows"]
-    assert rows.tolist() == [1, 2, 3] and absent_condition.QUESTION.answer == 6
-    assert absent_condition.QUESTION.grade(str(len(rows))).text.startswith("So it would be with true")
+    question = value_question(6)
+    rows = peer_outputs(question.scene)["rows"]
+    assert rows.tolist() == [1, 2, 3] and question.answer == 6
+    assert question.grade(str(len(rows))).text.startswith("So it would be with true")
 
 
 def test_openvino_slices_differently_as_lesson_17_states() -> None:
     cut = Scene("cut_tail.xml", {"x": [1, 2, 3, 4, 5, 6]})
-    note = tensor_iterator_parts.LESSON.write_note
+    note = LESSONS_BY_NUMBER[17].write_note
     assert note is not None and "reads from element 0" in note(cut, lambda scene, peer: "")
     assert (cut.reference_run["tens"], peer_outputs(cut)["tens"].tolist()) == ([30, 40, 50, 60], [10, 20, 30, 40])
     for refused in ("cut_range.xml", "cut_from_end.xml"):
@@ -220,14 +211,14 @@ def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], a
 
 
 ASKED: dict[tuple[int, int], StateQuestion] = {
-    (1, 0): repeated_body.run_count_question(5, 3),
-    (1, 1): repeated_body.carried_value_question(5, 0, 4),
-    (5, 0): two_limits.iteration_count_question(5),
-    (5, 1): two_limits.iteration_count_question(9),
-    (8, 0): captures.final_value_question(1, 13),
-    (8, 1): captures.final_value_question(2, 20),
-    (11, 0): nested_loops.position_question(3, 1, 3),
-    (11, 1): nested_loops.position_question(4, 2, 6),
+    (1, 0): state_questions.run_count_question(5, 3),
+    (1, 1): state_questions.carried_value_question(5, 0, 4),
+    (5, 0): state_questions.iteration_count_question(5),
+    (5, 1): state_questions.iteration_count_question(9),
+    (8, 0): state_questions.final_value_question(1, 13),
+    (8, 1): state_questions.final_value_question(2, 20),
+    (11, 0): state_questions.position_question(3, 1, 3),
+    (11, 1): state_questions.position_question(4, 2, 6),
 }
 STATES = [
     (1, 0, ["step 3", "answer here"], "✓ Right. 3 have run, numbers 0 to 2"),
@@ -290,22 +281,23 @@ def counted(scene: Scene, **inputs: Any) -> int:
 
 
 def test_lesson_5_row_counts_match_onnxruntime() -> None:
+    scene = LESSONS_BY_NUMBER[5].scene
     five = [{"limit": 13}, {"limit": 15}, {"step": 4}, {"start": 5}, {"start": 7}, {"max_trips": 5}]
-    assert [counted(two_limits.SCENE, **item) for item in five] == [5] * len(five)
-    assert [counted(two_limits.SCENE, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
-    assert counted(two_limits.SCENE, max_trips=9) == 7
+    assert [counted(scene, **item) for item in five] == [5] * len(five)
+    assert [counted(scene, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
+    assert counted(scene, max_trips=9) == 7
 
 
 def test_lesson_8_as_plain_arithmetic() -> None:
     """No runtime changes a capture between two iterations; only this debugger does."""
-    scene = captures.SCENE
+    scene = LESSONS_BY_NUMBER[8].scene
     assert scene.reference_run["x_last"] == 1 + 3 * 1 and scene.reference_run.carried_value("grow", "x", 2) + 10 == 13
 
 
 def test_openvino_swaps_sequentially_as_lesson_7_states(tmp_path: Any) -> None:
     from loopdbg.tui.cli import main
 
-    scene = simultaneous_back_edges.SCENE
+    scene = LESSONS_BY_NUMBER[7].scene
     note = next(lesson_value for lesson_value in LESSONS if lesson_value.number == 7).write_note
     assert note is not None and "(2, 2)" in note(scene, lambda scene, peer: "")
     # 6: there is a difference.
@@ -328,7 +320,7 @@ def test_runtime_behavior_is_explained_for_every_answer(number: int, telling: st
 
 def test_scene_uses_sidecar_inputs_by_default() -> None:
     scene = Scene("counter.onnx")
-    assert scene.reference_run.iterations == condition_timing.SCENE.reference_run.iterations == 7
+    assert scene.reference_run.iterations == LESSONS_BY_NUMBER[3].scene.reference_run.iterations == 7
 
 
 def test_missing_model_is_one_clear_error() -> None:

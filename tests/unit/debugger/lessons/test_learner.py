@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lesson_driver import LessonDriver
-from loopdbg.debugger.lessons.course import condition_timing, repeated_body, two_limits
+from lesson_driver import LessonDriver, value_question
+from loopdbg.debugger.lessons.course import state_questions
 from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.mode_question import ModeQuestion
 from loopdbg.debugger.lessons.progress import LearnerProgress
@@ -16,7 +16,7 @@ from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 
 def test_lesson_from_first_to_last_card() -> None:
-    klass = LessonDriver(3, ask=condition_timing.QUESTION.with_inputs(limit=22))
+    klass = LessonDriver(3, ask=value_question(3).with_inputs(limit=22))
     assert klass.learner.heading == "card 1 of 5: Say first"
     assert "Kept: 18. It is not judged" in klass("answer 18")
     klass("card")
@@ -102,7 +102,7 @@ def test_repeated_question_has_its_own_scene() -> None:
 
 
 def test_position_counts_when_submitted() -> None:
-    klass = LessonDriver(1, ask=repeated_body.run_count_question(5, 3))
+    klass = LessonDriver(1, ask=state_questions.run_count_question(5, 3))
     klass.open_card("Ask")
     assert "✓" not in klass("step 3") and "✗" not in klass("step")
     assert "✗ Here 4 have run" in klass("answer here")
@@ -112,7 +112,7 @@ def test_position_counts_when_submitted() -> None:
 
 
 def test_tried_answer_is_repeated_only_on_request() -> None:
-    klass = LessonDriver(5, ask=two_limits.iteration_count_question(5))
+    klass = LessonDriver(5, ask=state_questions.iteration_count_question(5))
     klass.open_card("Ask")
     assert "6: in iteration 4" in klass("set limit = 16", "finish")
     assert "6: in iteration 4" not in klass("print count")
