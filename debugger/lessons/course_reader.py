@@ -349,7 +349,7 @@ class _BuiltInReader(_LessonReader):
         fields = self.fields
         self.read_scenes()
         self.read_questions()
-        asked, said = fields.pop_strings("ask") or ("main",), fields.pop("say", str, "")
+        asked, guessed = fields.pop_strings("ask") or ("main",), fields.pop("say", str, "")
         recall = fields.pop("recall", str, "")
         lesson = Lesson(
             number,
@@ -365,7 +365,7 @@ class _BuiltInReader(_LessonReader):
             self._generator(asked),
             self.text(fields.pop("remember", str)),
             self.text(fields.pop("do", str, "")),
-            self._named_question(said)[0] if said else None,
+            self._named_question(guessed)[0] if guessed else None,
             earlier[recall] if recall else None,
             self.note(),
             fields.pop("hides_listing", bool, False),
