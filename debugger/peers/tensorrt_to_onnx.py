@@ -72,45 +72,45 @@ class _NetworkConverter:
         result = replace(
             graph, nodes=[], outputs=[], system=System.ONNX, opsets={"": OPSET}, notes=[], expanded_from={}
         )
-        writer = OnnxGraphBuilder(result, self.constants)
-        self.convert_nodes(writer, graph.nodes)
+        op = OnnxGraphBuilder(result, self.constants)
+        self.convert_nodes(op, graph.nodes)
         # An ONNX graph returns neither outer values nor one value twice.
         computed = {value for node in graph.nodes for value in node.outputs}
         for value in outputs:
             is_new = value in computed and value not in result.outputs
-            result.outputs.append(value if is_new else self.add_identity(writer, value))
+            result.outputs.append(value if is_new else self.add_identity(op, value))
         return result
 
-    def convert_nodes(self, writer: OnnxGraphBuilder, nodes: Iterable[Node]) -> None:
+    def convert_nodes(self, op: OnnxGraphBuilder, nodes: Iterable[Node]) -> None:
         for node in nodes:
             if isinstance(node, Loop) and node.system is System.TENSORRT:
-                self.convert_loop(writer, node)
+                self.convert_loop(op, node)
             elif isinstance(node, If):
                 branches = (
                     self.convert_graph(branch, branch.outputs) for branch in (node.then_branch, node.else_branch)
                 )
                 then_branch, else_branch = branches
-                writer.graph.nodes.append(replace(node, op_type="If", then_branch=then_branch, else_branch=else_branch))
+                op.graph.nodes.append(replace(node, op_type="If", then_branch=then_branch, else_branch=else_branch))
             elif isinstance(node, Operation) and node.domain == "tensorrt":
-                convert_operator(writer, node)
+                convert_operator(op, node)
             else:
-                writer.graph.nodes.append(node)
+                op.graph.nodes.append(node)
 
-    def add_identity(self, writer: OnnxGraphBuilder, value: Value) -> Value:
+    def add_identity(self, op: OnnxGraphBuilder, value: Value) -> Value:
         """Copy a value to a new result."""
-        result = writer.add_operator("Identity", value)
+        result = op.Identity(value)
         result.name, result.type = f"{value.name}_out", value.type
         return result
 
     # -- loops
 
-    def convert_loop(self, writer: OnnxGraphBuilder, loop: Loop) -> None:
+    def convert_loop(self, op: OnnxGraphBuilder, loop: Loop) -> None:
         """Add a Loop with the operators before and after it."""
-        writer.name_prefix = loop.name
-        count = None if loop.trip_count is None else writer.cast(loop.trip_count, _INT64)
-        first = self.convert_condition(writer, loop, {edge.param: _initial_value(edge) for edge in loop.back_edges})
+        op.name_prefix = loop.name
+        count = None if loop.trip_count is None else op.cast(loop.trip_count, _INT64)
+        first = self.convert_condition(op, loop, {edge.param: _initial_value(edge) for edge in loop.back_edges})
         if first is None:
-            first = writer.add_constant(True, _BOOL)
+            first = op.add_constant(True, _BOOL)
         iteration, received = (
             Value(f"{loop.name}/iteration", _INT64_SCALAR),
             Value(f"{loop.name}/condition", _BOOL_SCALAR),
@@ -121,16 +121,16 @@ class _NetworkConverter:
             constants=list(loop.body.constants),
             system=System.ONNX,
         )
-        body_writer = OnnxGraphBuilder(body, self.constants)
-        body_writer.name_prefix = loop.name
+        body_op = OnnxGraphBuilder(body, self.constants)
+        body_op.name_prefix = loop.name
         for port in loop.sliced_inputs:
-            self.convert_iterator(body_writer, loop, port, iteration, count)
-        self.convert_nodes(body_writer, loop.body.nodes)
-        body_writer.name_prefix = loop.name
-        updated = self.convert_condition(body_writer, loop, {edge.param: edge.result for edge in loop.back_edges})
-        result = self.add_identity(body_writer, received if updated is None else updated)
-        carried = [self.add_identity(body_writer, edge.result) for edge in loop.back_edges]
-        elements = [self.add_identity(body_writer, scan.result) for scan in loop.scan_outputs]
+            self.convert_iterator(body_op, loop, port, iteration, count)
+        self.convert_nodes(body_op, loop.body.nodes)
+        body_op.name_prefix = loop.name
+        updated = self.convert_condition(body_op, loop, {edge.param: edge.result for edge in loop.back_edges})
+        result = self.add_identity(body_op, received if updated is None else updated)
+        carried = [self.add_identity(body_op, edge.result) for edge in loop.back_edges]
+        elements = [self.add_identity(body_op, scan.result) for scan in loop.scan_outputs]
         for value, scan in zip(elements, loop.scan_outputs, strict=True):
             value.type = scan.result.type
         body.outputs = [result, *carried, *elements]
@@ -157,15 +157,15 @@ class _NetworkConverter:
             last_values=[LastValueOutput(result, final) for result, final in zip(carried, finals, strict=True)],
             scan_outputs=[ScanOutput(value, stack) for value, stack in zip(elements, stacked, strict=True)],
         )
-        writer.graph.nodes.append(onnx_loop)
+        op.graph.nodes.append(onnx_loop)
         self.loops[loop] = onnx_loop
         for output in loop.last_values:
             index = next(k for k, edge in enumerate(loop.back_edges) if edge is loop.back_edge_for(output))
-            writer.add_operator("Identity", finals[index], out=output.outer)
+            op.Identity(finals[index], out=output.outer)
         for scan, stack in zip(loop.scan_outputs, stacked, strict=True):
-            self.convert_scan_output(writer, loop, scan, stack)
+            self.convert_scan_output(op, loop, scan, stack)
 
-    def convert_condition(self, writer: OnnxGraphBuilder, loop: Loop, values: Mapping[Value, Value]) -> Value | None:
+    def convert_condition(self, op: OnnxGraphBuilder, loop: Loop, values: Mapping[Value, Value]) -> Value | None:
         """The condition of an iteration with these values; None if only the trip count decides."""
         if loop.condition is None:
             return None
@@ -173,48 +173,44 @@ class _NetworkConverter:
             raise UnsupportedError(f"{loop.describe()}: its condition is not asked before an iteration")
         copied = dict(values)
         copies = [_copy_node(node, copied) for node in loop.body.nodes[: loop.condition_node_count]]
-        self.convert_nodes(writer, copies)
-        writer.name_prefix = loop.name
+        self.convert_nodes(op, copies)
+        op.name_prefix = loop.name
         return copied.get(loop.condition, loop.condition)
 
     def convert_iterator(
-        self, writer: OnnxGraphBuilder, loop: Loop, port: SlicedInput, iteration: Value, count: Value | None
+        self, op: OnnxGraphBuilder, loop: Loop, port: SlicedInput, iteration: Value, count: Value | None
     ) -> None:
         """Add the element of an iterator as a node of the body."""
         index = iteration
         if port.stride < 0:
             length = count if port.from_trip_count else None
-            length = writer.axis_length(port.outer, port.axis) if length is None else length
-            index = writer.add_operator("Sub", writer.add_operator("Sub", length, writer.add_constant(1)), iteration)
+            length = op.axis_length(port.outer, port.axis) if length is None else length
+            index = op.Sub(op.Sub(length, 1), iteration)
         if trailing_iterations_without_part(loop, port) != 0:
             # ONNX evaluates every node, so an unused slice beyond the end has to exist.
-            index = writer.add_operator(
-                "Min",
-                index,
-                writer.add_operator("Sub", writer.axis_length(port.outer, port.axis), writer.add_constant(1)),
-            )
-        writer.add_operator("Gather", port.outer, index, out=port.inner, axis=port.axis)
+            index = op.Min(index, op.Sub(op.axis_length(port.outer, port.axis), 1))
+        op.Gather(port.outer, index, out=port.inner, axis=port.axis)
 
-    def convert_scan_output(self, writer: OnnxGraphBuilder, loop: Loop, scan: ScanOutput, result: Value) -> None:
+    def convert_scan_output(self, op: OnnxGraphBuilder, loop: Loop, scan: ScanOutput, result: Value) -> None:
         """Convert a stacked output to the network's order: reversed, padded, on another axis."""
         kind = scan.result.type
         if not isinstance(kind, TensorType) or kind.shape is None or kind.dtype is None:
             raise UnsupportedError(f"{loop.describe()}: the type of '{scan.result.name}' is not known")
         if scan.reverse:
-            ends = (writer.add_constant([n]) for n in (-1, _SLICE_FROM_END, 0, -1))
-            result = writer.add_operator("Slice", result, *ends)
+            ends = (op.add_constant([n]) for n in (-1, _SLICE_FROM_END, 0, -1))
+            result = op.Slice(result, *ends)
         if scan.length is not None and not self._fills_length(loop, scan.length):
-            length = writer.add_operator("Reshape", writer.cast(scan.length, _INT64), writer.add_constant([1]))
-            shape = writer.add_operator("Shape", result)
-            first, rest = ((writer.add_constant([a]), writer.add_constant([b])) for a, b in ((0, 1), (1, 1 << 62)))
-            missing = writer.add_operator("Sub", length, writer.add_operator("Slice", shape, *first))
-            sizes = writer.add_operator("Concat", missing, writer.add_operator("Slice", shape, *rest), axis=0)
-            zeros = writer.add_operator("ConstantOfShape", sizes, value=np.zeros(1, kind.dtype))
-            result = writer.add_operator("Concat", result, zeros, axis=0)
+            length = op.Reshape(op.cast(scan.length, _INT64), [1])
+            shape = op.Shape(result)
+            first, rest = ((op.add_constant([a]), op.add_constant([b])) for a, b in ((0, 1), (1, 1 << 62)))
+            missing = op.Sub(length, op.Slice(shape, *first))
+            sizes = op.Concat(missing, op.Slice(shape, *rest), axis=0)
+            zeros = op.ConstantOfShape(sizes, value=np.zeros(1, kind.dtype))
+            result = op.Concat(result, zeros, axis=0)
         rank = len(kind.shape) + 1
         axis = scan.axis % rank
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
-        writer.add_operator("Transpose", result, out=scan.outer, perm=perm)
+        op.Transpose(result, out=scan.outer, perm=perm)
 
     def _fills_length(self, loop: Loop, length: Value) -> bool:
         """Whether a loop that only a constant trip count ends collects exactly that number of elements."""
