@@ -292,7 +292,7 @@ def _iteration_candidate(
         if node is None:
             return None
         candidate = _inline_taken_branches(candidate, limit)
-        run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+        run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
         outputs = {value.name for value in node.loop.outputs if value is not None}
         key = next((s.key for s in run.main_document.loops() if outputs & set(s.outputs) or s.name == node.name), None)
         extracted = None if key is None else single_iteration(run, key, iteration, run.values())
@@ -304,7 +304,7 @@ def _iteration_candidate(
 
 def _inline_taken_branches(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Replace Ifs by their taken branches."""
-    run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+    run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
     for step in run.main_document.if_nodes():
         inlined = _inline_branch(run, step.key)
         if inlined is not None:
@@ -319,7 +319,7 @@ def _inline_branch(run: ReductionSession, key: str) -> ReductionCandidate | None
 
 def _freeze_random_values(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Turn the results of random operators into inputs: each runtime draws its own numbers."""
-    run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+    run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
     random_names = _random_names(run.main_document.build_model().graph)
     values = {name: value for name, value in run.values().items() if name in random_names}
 
@@ -338,14 +338,3 @@ def _random_names(graph: Graph) -> set[str]:
         for value in node.outputs
         if value is not None
     }
-
-
-class _NeverInteresting:
-    """A test that never holds, for sessions that only edit."""
-
-    allows_other_values = True
-    first_observation: Observation | None = None
-
-    def __call__(self, candidate: ReductionCandidate) -> Observation | None:
-        """Return None."""
-        return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -46,18 +46,35 @@ class Observation:
     outputs: Mapping[str, Data] = field(default_factory=dict)
 
 
-class InterestingnessTest(Protocol):
-    """A predicate that tests whether a candidate shows the finding.
+class InterestingnessTest:
+    """A predicate that tests whether a candidate shows the finding; this one never holds, for sessions that only edit.
 
     ``allows_other_values``: inner values may change. ``first_observation``: the initial result; others must be of the
     same kind.
     """
 
-    allows_other_values: bool
-    first_observation: Observation | None
+    allows_other_values = True
+    first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         """Return the observation; None if it is not the finding, or the candidate cannot run."""
+        return None
+
+    def is_same_finding(self, result: Observation) -> bool:
+        """Whether an observation is of the kind of the initial one."""
+        return self.first_observation is None or is_same_finding(result, self.first_observation)
+
+    def worst_difference(
+        self, pairs: Iterable[tuple[str, Data, Any, Tolerance]], outputs: Mapping[str, Data]
+    ) -> Observation | None:
+        """Return the largest difference of the finding's kind; ``pairs``: output, expected and actual value."""
+        results = []
+        for name, expected, actual, tolerance in pairs:
+            delta = compare(expected, actual, tolerance)
+            result = Observation(delta.kind, name, expected, actual, delta.text, delta, outputs)
+            if delta.kind and self.is_same_finding(result):
+                results.append(result)
+        return max(results, key=lambda item: item.delta.relative, default=None)
 
 
 def run_document(document: Document, inputs: Mapping[str, Data], limit: int | None) -> dict[str, Data] | None:
@@ -70,16 +87,13 @@ def run_document(document: Document, inputs: Mapping[str, Data], limit: int | No
         return None
 
 
-class PeerDisagreement:
+class PeerDisagreement(InterestingnessTest):
     """A peer gives other outputs than loopdbg, or does not run the model."""
-
-    allows_other_values = True
 
     def __init__(self, peer: Peer, tolerance: Tolerance, limit: int | None) -> None:
         self.peer = peer
         self.tolerance = tolerance
         self.limit = limit
-        self.first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         (document,) = candidate.documents
@@ -95,7 +109,7 @@ class PeerDisagreement:
             values = self._run_peer(document, inputs)
         except PeerError as error:
             result = Observation(error.kind, text=error.text, outputs=expected)
-            return result if self._is_same_finding(result) else None
+            return result if self.is_same_finding(result) else None
         return self._worst_output(document.build_model(), expected, values)
 
     def _run_peer(self, document: Document, inputs: Mapping[str, Data]) -> list[Any]:
@@ -118,31 +132,22 @@ class PeerDisagreement:
         tolerance = self.tolerance
         if self.peer.name == "openvino":
             tolerance = openvino_tolerance(model.graph, replace(tolerance, float64_as_float32=True))[0]
-        results = []
-        for (name, own), peer_value in zip(expected.items(), values, strict=False):
-            if self.peer.name == "openvino" and exceeds_int32(own):
-                continue
-            delta = compare(own, peer_value, tolerance)
-            result = Observation(delta.kind, name, own, peer_value, delta.text, delta, expected)
-            if delta.kind and self._is_same_finding(result):
-                results.append(result)
-        return max(results, key=lambda item: item.delta.relative, default=None)
-
-    def _is_same_finding(self, result: Observation) -> bool:
-        return self.first_observation is None or is_same_finding(result, self.first_observation)
+        pairs = (
+            (name, own, peer_value, tolerance)
+            for (name, own), peer_value in zip(expected.items(), values, strict=False)
+            if self.peer.name != "openvino" or not exceeds_int32(own)
+        )
+        return self.worst_difference(pairs, expected)
 
 
-class ModelDifference:
+class ModelDifference(InterestingnessTest):
     """Two models give different outputs for the same inputs. ``right_names``: names of outputs in the second model that
     differ from those in the first."""
-
-    allows_other_values = True
 
     def __init__(self, tolerance: Tolerance, limit: int | None, right_names: Mapping[str, str]) -> None:
         self.tolerance = tolerance
         self.limit = limit
         self.right_names = right_names
-        self.first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         left, right = candidate.documents
@@ -151,24 +156,16 @@ class ModelDifference:
         lhs, rhs = (run_document(document, candidate.inputs_for(document), self.limit) for document in (left, right))
         if lhs is None or rhs is None:
             return None
-        results = []
-        for (name, a), b in zip(lhs.items(), rhs.values(), strict=False):
-            delta = compare(a, b, self.tolerance)
-            result = Observation(delta.kind, name, a, b, delta.text, delta, lhs)
-            if delta.kind and (self.first_observation is None or is_same_finding(result, self.first_observation)):
-                results.append(result)
-        return max(results, key=lambda result: result.delta.relative, default=None)
+        pairs = ((name, a, b, self.tolerance) for (name, a), b in zip(lhs.items(), rhs.values(), strict=False))
+        return self.worst_difference(pairs, lhs)
 
 
-class NonFiniteOutput:
+class NonFiniteOutput(InterestingnessTest):
     """An output is NaN or infinite, and all inputs are finite. ``kinds``: nan, inf."""
-
-    allows_other_values = True
 
     def __init__(self, kinds: Sequence[str], limit: int | None) -> None:
         self.kinds = kinds
         self.limit = limit
-        self.first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         (document,) = candidate.documents
@@ -187,7 +184,7 @@ class NonFiniteOutput:
         return Observation(kind, name, actual=values[name], text=f"'{name}' holds {kind}", outputs=values)
 
 
-class BreakpointHit:
+class BreakpointHit(InterestingnessTest):
     """A session stops where an expression is true for computed values, not for arbitrary ones."""
 
     allows_other_values = False
@@ -195,7 +192,6 @@ class BreakpointHit:
     def __init__(self, text: str, limit: int | None) -> None:
         self.text = text
         self.limit = limit
-        self.first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         (document,) = candidate.documents

@@ -143,10 +143,7 @@ def _open_session(
 
 def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
     inputs = gather_inputs(model, options)
-    for remark in inputs.remarks:
-        terminal.err(f"note: {remark}")
-    if inputs.chosen_by_default:
-        terminal.err(f"inputs: {inputs.note}")
+    inputs.print_notes()
     return inputs.values
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TextIO
+from typing import Self, TextIO
 
 from ...runtime.model import LoopTotals, Run
-from ..render.formatting import escape_unprintable, number_text
+from ..render.formatting import escape_unprintable, rate_text
 from .execution.run_report import is_nested
 
 #: Seconds before the first update, and between updates.
@@ -20,8 +20,8 @@ LINE_INTERVAL_SECONDS = 0.2
 FIRST_LOG_LINE_SECONDS = 10.0
 
 
-class ProgressLine:
-    """Updates one line, throttled; as a context manager it clears the line at the end."""
+class _UpdatedLine:
+    """One line that is updated in place, throttled; as a context manager it clears the line at the end."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -29,10 +29,8 @@ class ProgressLine:
         self._start = clock()
         self._next_update = self._start + FIRST_LINE_SECONDS
         self._drawn = False
-        #: By path of a running loop: time and iteration of the first sample, last iteration.
-        self._loop_samples: dict[str, tuple[float, int, int]] = {}
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -40,6 +38,25 @@ class ProgressLine:
     ) -> None:
         if self._drawn:
             self._write("\r\x1b[K")
+
+    def _draw(self, text: str, now: float) -> None:
+        self._next_update = now + LINE_INTERVAL_SECONDS
+        self._write(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+        self._drawn = True
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+class ProgressLine(_UpdatedLine):
+    """The progress of a run."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream, clock)
+        #: By path of a running loop: time and iteration of the first sample, last iteration.
+        self._loop_samples: dict[str, tuple[float, int, int]] = {}
 
     def _running_loops(self, run: Run, now: float) -> list[LoopTotals]:
         running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
@@ -54,19 +71,8 @@ class ProgressLine:
         """Show the progress of a run, if an update is due; ``label``: its purpose."""
         now = self._clock()
         running = self._running_loops(run, now)
-        if now < self._next_update or not running:
-            return
-        self._next_update = now + LINE_INTERVAL_SECONDS
-        width = shutil.get_terminal_size().columns - 1
-        self._write(f"\r{(label + self._progress_text(running, run, now))[:width]}\x1b[K")
-        self._drawn = True
-
-    def _write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except OSError:
-            pass
+        if now >= self._next_update and running:
+            self._draw(label + self._progress_text(running, run, now), now)
 
     def _progress_text(self, running: list[LoopTotals], run: Run, now: float) -> str:
         outer = next((loop for loop in running if not is_nested(loop, run.loops)), running[0])
@@ -78,7 +84,7 @@ class ProgressLine:
             parts.append(f"{inner.iterations} of '{escape_unprintable(inner.name)}'")
         rate = self._rate(inner, now)
         if rate:
-            parts.append(f"{_rate_number_text(rate)}/s")
+            parts.append(rate_text(rate).replace(" ", ""))
         outer_rate = self._rate(outer, now)
         if total is not None and outer_rate:
             # The trip count is an upper bound: a condition may end the loop earlier.
@@ -91,35 +97,14 @@ class ProgressLine:
         return (loop.iterations - first) / (now - start) if now > start else 0.0
 
 
-class StatusLine:
-    """Status of a search, as an updated line on a terminal; no-op elsewhere. As a context manager it clears its line at
-    the end."""
-
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
-        self._clock = clock
-        self._next_update = clock() + FIRST_LINE_SECONDS if stream.isatty() else math.inf
-        self._drawn = False
-
-    def __enter__(self) -> StatusLine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+class StatusLine(_UpdatedLine):
+    """The status of a search, on a terminal only."""
 
     def say(self, text: str) -> None:
         """Show a text, if an update is due."""
-        if self._clock() < self._next_update:
-            return
-        self._next_update = self._clock() + LINE_INTERVAL_SECONDS
-        width = shutil.get_terminal_size().columns - 1
-        self._stream.write(f"\r{text[:width]}\x1b[K")
-        self._stream.flush()
-        self._drawn = True
+        now = self._clock()
+        if now >= self._next_update and self._stream.isatty():
+            self._draw(text, now)
 
 
 class ProgressLog(ProgressLine):
@@ -146,13 +131,6 @@ class ProgressLog(ProgressLine):
         parts = [f"running for {now - self._start:.0f} s", label + self._progress_text(running, run, now)]
         parts += [text for text in (self._bounds(running[-1].path), self._inputs) if text]
         self._write(f"loopdbg: {'; '.join(parts)}\n")
-
-
-def _rate_number_text(rate: float) -> str:
-    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if rate >= size:
-            return f"{number_text(rate / size)}{suffix}"
-    return number_text(rate)
 
 
 def _clock_duration_text(seconds: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ....runtime.errors import UsageError
 from ...breakpoints.symbol_table import SymbolTable
 from ...describe.value_names import mask_quoted, quote
-from ...describe.vocabulary.glossary import GLOSSARY
+from ...describe.vocabulary.glossary import glossary
 from ...expression.language import completion_start, completions
 from ...expression.tokens import LOCATION_WORDS, WATCH_WORDS
 from .command_registry import ALIASES, COMMANDS, find_command, split_command
@@ -159,5 +159,5 @@ _COMPLETERS: dict[str, Callable[[CompletionContext, str], CompletionResult]] = {
     "display": lambda context, rest: _complete_word(rest, context.displays),
     "branch": lambda context, rest: _complete_word(rest, context.branches),
     "info": lambda context, rest: _complete_word(rest, _INFO_TOPICS),
-    "help": lambda context, rest: (0, [word for word in (*COMMANDS, "words", *GLOSSARY) if word.startswith(rest)]),
+    "help": lambda context, rest: (0, [word for word in (*COMMANDS, "words", *glossary()) if word.startswith(rest)]),
 }

@@ -14,7 +14,7 @@ from ...breakpoints.collection import Breakpoint, Trigger
 from ...describe.frame_text import back_edge_labels, declared_trip_count, no_limit_reason, position_text
 from ...describe.termination import stop_cause
 from ...describe.value_names import display_name, quote, scan_names, short_name_rows, short_names
-from ...describe.vocabulary.glossary import GLOSSARY, glossary_entry
+from ...describe.vocabulary.glossary import glossary, glossary_entry
 from ...expression.language import format_value
 from ...frame_protocol import FrameProtocol
 from ...scope.frame_scope import FrameScope
@@ -136,7 +136,7 @@ def help_lines(word: str, more: Mapping[str, ConsoleCommand]) -> list[str]:
         UsageError: it is neither.
     """
     if word == "words":
-        return textwrap.wrap(f"words: {', '.join(GLOSSARY)}; help WORD explains one", 76)
+        return textwrap.wrap(f"words: {', '.join(glossary())}; help WORD explains one", 76)
     entry = glossary_entry(word)
     lines = [] if entry is None else textwrap.wrap(entry, 76, subsequent_indent="  ")
     if entry is not None and word not in ALIASES and word not in COMMANDS:

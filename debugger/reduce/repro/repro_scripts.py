@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,19 @@ class ReproScript:
     atol: float
 
 
+def read_template(name: str) -> str:
+    """Return a part of a script, with fields for :meth:`str.format`."""
+    return (Path(__file__).with_name("templates") / f"{name}.txt").read_text(encoding="utf-8")
+
+
 def onnxruntime_script(script: ReproScript) -> str:
     """Return a script for ONNX Runtime."""
-    return _script_text(script, "onnxruntime", _ONNXRUNTIME)
+    return _script_text(script, "onnxruntime")
 
 
 def openvino_script(script: ReproScript) -> str:
     """Return a script for OpenVINO."""
-    return _script_text(script, "openvino", _OPENVINO)
+    return _script_text(script, "openvino")
 
 
 def overall_tolerance(expected: Mapping[str, Data], tolerance: Tolerance) -> tuple[float, float]:
@@ -63,22 +69,23 @@ def data_file_arrays(script: ReproScript) -> dict[str, Any]:
     }
 
 
-def _script_text(script: ReproScript, package: str, run: str) -> str:
+def _script_text(script: ReproScript, package: str) -> str:
     system = "import signal\n" if script.mode == "hangs" else ""
     arrays = data_file_arrays(script)
+    nonfinite = script.mode in ("nan", "inf")
     inputs = [f"    {name!r}: {_value_code(value, f'in {name}', arrays)},\n" for name, value in script.inputs.items()]
     expected = [
         f"    {name!r}: {_value_code(value, f'out {name}', arrays)},\n" for name, value in script.expected.items()
     ]
     parts = [
-        _HEAD.format(title=docstring_text(script.title), package=package, system=system),
+        read_template("head").format(title=docstring_text(script.title), package=package, system=system),
         f'DATA = np.load(HERE / "{DATA_FILE}")\n' if arrays else "",
         f"INPUTS = {{\n{''.join(inputs)}}}\n" if inputs else "INPUTS = {}\n",
         f"#: {_EXPECTED_COMMENTS.get(script.mode, 'What the specification asks for')}.\n",
         f"EXPECTED = {{\n{''.join(expected)}}}\n",
-        run.format(files=list(script.files)),
-        "" if script.mode in ("nan", "inf") else _COMPARE.format(rtol=script.rtol, atol=script.atol),
-        _ENDS[script.mode].format(package=package, how=script.mode),
+        read_template(package).format(files=list(script.files)),
+        "" if nonfinite else read_template("compare").format(rtol=script.rtol, atol=script.atol),
+        read_template(f"end_{'nonfinite' if nonfinite else script.mode}").format(package=package, how=script.mode),
     ]
     return "".join(parts)
 
@@ -104,128 +111,3 @@ def _number_code(value: Any) -> str:
 
 
 _EXPECTED_COMMENTS = {"two": "What the first model gives", "nan": "What loopdbg gives", "inf": "What loopdbg gives"}
-_HEAD = '''"""{title}
-
-Needs {package} alone, which brings NumPy: pip install {package}
-The exit status is 1 where the finding shows, and 0 where it does not.
-"""
-
-{system}import sys
-from pathlib import Path
-
-import numpy as np
-import {package}
-
-HERE = Path(__file__).parent
-'''
-_ONNXRUNTIME = '''
-
-def run(file):
-    """The outputs of a model."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(HERE / file), options, providers=["CPUExecutionProvider"])
-    known = {{port.name for port in session.get_inputs()}}
-    return session.run(None, {{name: value for name, value in INPUTS.items() if name in known}})
-
-
-FILES = {files}
-'''
-_OPENVINO = '''
-
-def run(file):
-    """The outputs of a model."""
-    core = openvino.Core()
-    wanted = {{"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": "1"}}
-    model = core.compile_model(core.read_model(HERE / file), "CPU", wanted)
-    known = {{name for port in model.inputs for name in port.get_names()}}
-    given = {{name: value for name, value in INPUTS.items() if name in known}}
-    if file.endswith(".xml"):
-        given = dict(enumerate(INPUTS.values()))
-    results = model.create_infer_request().infer(given)
-    return [np.array(results[port]) for port in model.outputs]
-
-
-FILES = {files}
-'''
-_COMPARE = '''
-
-def same(a, b):
-    """Whether two values are the same within the tolerance."""
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
-        return False
-    if a.dtype.kind not in "fc":
-        return bool((a == b).all())
-    return np.allclose(b.astype(float), a.astype(float), {rtol!r}, {atol!r}, equal_nan=True)
-
-
-def show(name, expected, got):
-    """Print two values."""
-    print(f"{{name}}: expected {{str(expected)[:300]}}, got {{str(got)[:300]}}")
-
-'''
-_DIFFERS = """
-got = run(FILES[0])
-for (name, value), other in zip(EXPECTED.items(), got):
-    show(name, value, other)
-shown = not all(same(value, other) for value, other in zip(EXPECTED.values(), got))
-print("{package}", {package}.__version__.split("-")[0], "shows it" if shown else "does not show it")
-sys.exit(shown)
-"""
-_ENDS = {
-    "differs": _DIFFERS,
-    "fails": """
-print("{package}", {package}.__version__.split("-")[0], flush=True)
-try:
-    got = run(FILES[0])
-except Exception as error:
-    print("{package}", {package}.__version__.split("-")[0], "fails:", " ".join(str(error).split())[:600])
-    sys.exit(1)
-for (name, value), other in zip(EXPECTED.items(), got):
-    show(name, value, other)
-print("{package}", {package}.__version__.split("-")[0], "does not fail")
-""",
-    "hangs": """
-#: The system ends the script after this time and CPU time in seconds, whatever the runtime does.
-SECONDS, OF_A_PROCESSOR = 20, 5
-signal.alarm(SECONDS)
-signal.setitimer(signal.ITIMER_PROF, OF_A_PROCESSOR)
-limits = f"{{SECONDS}} s, {{OF_A_PROCESSOR}} s of a processor"
-print("{package}", {package}.__version__.split("-")[0], f"hangs unless it ends within {{limits}}", flush=True)
-got = run(FILES[0])
-for (name, value), other in zip(EXPECTED.items(), got):
-    show(name, value, other)
-print("{package}", {package}.__version__.split("-")[0], "does not hang")
-""",
-    "two": """
-one, other = map(run, FILES)
-for name, a, b in zip(EXPECTED, one, other):
-    print(f"{{name}}: {{FILES[0]}} gives {{str(a)[:300]}}, {{FILES[1]}} gives {{str(b)[:300]}}")
-shown = not all(map(same, one, other))
-print("{package}", {package}.__version__.split("-")[0], "shows it" if shown else "does not show it")
-sys.exit(shown)
-""",
-    "same": """
-got = run(FILES[0])
-for (name, value), other in zip(EXPECTED.items(), got):
-    show(name, value, other)
-shown = all(same(value, other) for value, other in zip(EXPECTED.values(), got))
-print("{package}", {package}.__version__.split("-")[0], "shows it" if shown else "does not show it")
-sys.exit(shown)
-""",
-}
-_ENDS |= {
-    kind: f"""
-got = run(FILES[0])
-for name, value in zip(EXPECTED, got):
-    print(f"{{{{name}}}}: {{{{str(value)[:300]}}}}")
-shown = any(np.{test}(np.asarray(value, float)).any() for value in got)
-print("{{package}}", {{package}}.__version__.split("-")[0], "shows it" if shown else "does not show it")
-sys.exit(shown)
-"""
-    for kind, test in (("nan", "isnan"), ("inf", "isinf"))
-}

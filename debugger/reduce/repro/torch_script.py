@@ -15,7 +15,7 @@ from ....runtime.graph import Array
 from ....runtime.modelfile.onnx_graph import attribute_value, inner_graphs, loop_body
 from ....runtime.modelfile.onnx_storage import tensors
 from ...tensorrt_export.script_code import docstring_text
-from .repro_scripts import MAX_INLINE_ELEMENTS, ReproScript
+from .repro_scripts import MAX_INLINE_ELEMENTS, ReproScript, read_template
 from .torch_operators import HELPERS, OPERATOR_CODE, helper_code
 
 _SUPPORTED_DTYPES = ["float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8"]
@@ -53,13 +53,14 @@ class _TorchScriptWriter:
         body += self.graph_lines(graph)
         results = ", ".join(self.identifier(item.name) for item in graph.output)
         expected = [f"    {name!r}: {_tensor_code(value)},\n" for name, value in self.script.expected.items()]
+        test = _TESTS[self.script.mode].format(rtol=self.script.rtol, atol=self.script.atol)
         parts = [
-            _HEAD.format(title=docstring_text(self.script.title)),
+            read_template("torch_head").format(title=docstring_text(self.script.title)),
             helper_code("\n".join(body)),
             "\n" + "\n".join(body) + "\n",
             f"\nEXPECTED = {{\n{''.join(expected)}}}\n",
             f"got = [{results}]\n",
-            _END.format(test=_TESTS[self.script.mode].format(rtol=self.script.rtol, atol=self.script.atol)),
+            read_template("torch_end").format(test=test),
         ]
         return "".join(parts)
 
@@ -191,30 +192,6 @@ def _tensor_code(value: object) -> str:
 
 
 _RESERVED = {"torch", "sys", "got", "EXPECTED", "row", "shown", "same", "name", "value", *HELPERS, *keyword.kwlist}
-_HEAD = '''"""{title}
-
-What the nodes of the model give in PyTorch. Needs torch alone: pip install torch
-The exit status is 1 where PyTorch shows the finding as well, and 0 where it does not.
-"""
-
-import sys
-
-import torch
-
-'''
-_END = '''
-
-def same(a, b):
-    """Whether two values are the same within the tolerance."""
-    return {test}
-
-
-for (name, value), other in zip(EXPECTED.items(), got):
-    print(f"{{name}}: expected {{value.tolist()}}, torch gives {{other.tolist()}}"[:600])
-shown = not all(same(value, other) for value, other in zip(EXPECTED.values(), got))
-print("torch", torch.__version__, "shows it" if shown else "does not show it")
-sys.exit(shown)
-'''
 _SAME = "a.shape == b.shape and torch.allclose(b.double(), a.double(), {rtol!r}, {atol!r}, equal_nan=True)"
 _TESTS = {
     "differs": _SAME,

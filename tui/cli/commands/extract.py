@@ -76,10 +76,7 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         model = load_runnable_model(options.model, options.weights, options)
         plan = find_loop(model, options.loop)
         inputs = gather_inputs(model, options)
-        for remark in inputs.remarks:
-            terminal.err(f"note: {remark}")
-        if inputs.chosen_by_default:
-            terminal.err(f"inputs: {inputs.note}")
+        inputs.print_notes()
         runs = CaptureRuns(model, inputs.values, options.max_iterations)
         entry, iteration = _resolve_target(runs, plan, options)
         result = extract(runs, entry, iteration, options.output, force=options.force)

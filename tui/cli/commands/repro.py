@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....runtime.errors import UsageError
 from .. import terminal
@@ -152,7 +152,7 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
         for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True)
     ]
     inputs = gather_inputs(models[0], options)
-    _print_remarks(inputs)
+    inputs.print_notes()
     names = [model.name for model in models]
     tolerance, limit = Tolerance(*effective_tolerances(options)), options.max_iterations
     if peer is not None:
@@ -165,10 +165,3 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
     return initial_candidate.find_model_difference(
         models[0], models[1], inputs.values, tolerance, limit
     ), FindingSource(names, commands=_REPORT_COMMANDS)
-
-
-def _print_remarks(inputs: Any) -> None:
-    for remark in inputs.remarks:
-        terminal.err(f"note: {remark}")
-    if inputs.chosen_by_default and inputs.note:
-        terminal.err(f"inputs: {inputs.note}")

@@ -121,7 +121,7 @@ def _compare_with_peer(options: argparse.Namespace) -> Any:
     with Peer(options.against.text, options.timeout or 60.0, options=settings, libraries=libraries) as peer:
         model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
         inputs = gather_inputs(model, options)
-        _print_remarks(inputs.remarks, inputs.note if inputs.chosen_by_default else "")
+        inputs.print_notes()
         both_modes = options.lockstep == options.free
         with _progress_display() as progress:
             return compare_with_peer(
@@ -197,7 +197,7 @@ def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace
         model = sources[0]
         assert isinstance(model, Model)
         inputs = gather_inputs(model, options)
-        _print_remarks(inputs.remarks, inputs.note if inputs.chosen_by_default else "")
+        inputs.print_notes()
         return inputs.values
     for option in ("input", "inputs", "seed", "dim"):
         if getattr(options, option) not in (None, []):
@@ -208,10 +208,3 @@ def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace
     if not isinstance(inputs, Mapping):
         raise ModelError(f"{trace.label}: the trace holds no inputs")
     return inputs
-
-
-def _print_remarks(remarks: tuple[str, ...], note: str) -> None:
-    for remark in remarks:
-        terminal.err(f"note: {remark}")
-    if note:
-        terminal.err(f"inputs: {note}")

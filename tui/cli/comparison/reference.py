@@ -85,8 +85,5 @@ def _model_inputs(
         terminal.err(f"inputs: from {reference.label}")
         return recorded
     inputs = gather_inputs(model, options)
-    for remark in inputs.remarks:
-        terminal.err(f"note: {remark}")
-    if inputs.chosen_by_default:
-        terminal.err(f"inputs: {inputs.note}")
+    inputs.print_notes()
     return inputs.values if explicit else {**inputs.values, **recorded}

@@ -11,7 +11,6 @@ from ....debugger.compare.running.boundary_merge import ComparisonOptions
 from ....debugger.compare.running.sides import ModelSide
 from ....debugger.reference.torch_api import open_program, run_torch_reference
 from ....runtime.errors import UsageError
-from .. import terminal
 from ..model_inputs.gather import gather_inputs, load_runnable_model
 from ..model_or_trace import pair_weights
 
@@ -31,10 +30,7 @@ def compare_with_torch(options: argparse.Namespace, settings: ComparisonOptions)
     model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
     program = open_program(options.against.argument)
     inputs = gather_inputs(model, options)
-    for remark in inputs.remarks:
-        terminal.err(f"note: {remark}")
-    if inputs.chosen_by_default:
-        terminal.err(f"inputs: {inputs.note}")
+    inputs.print_notes()
     side = ModelSide(model, inputs.values, options.max_iterations)
     label = Path(options.against.argument).name
     reference = run_torch_reference(program, side.inputs, label=label, max_iterations=options.max_iterations)

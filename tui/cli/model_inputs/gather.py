@@ -15,6 +15,7 @@ from ....runtime.input_validation import Data, check_value, resolve_aliases
 from ....runtime.model import Model, Port, load
 from ....runtime.random_inputs import DimensionSizes, random_input
 from ....runtime.text import did_you_mean
+from .. import terminal
 from .files import read_npz, read_test_inputs
 from .value_parser import parse_value
 
@@ -37,6 +38,13 @@ class RunInputs:
     test_data: Path | None = None
     #: The expected outputs by name, and their source.
     expected: tuple[Mapping[str, Data], str] = ({}, "")
+
+    def print_notes(self) -> None:
+        """Print the warnings, and the sources if the user named none."""
+        for remark in self.remarks:
+            terminal.err(f"note: {remark}")
+        if self.chosen_by_default and self.note:
+            terminal.err(f"inputs: {self.note}")
 
 
 def load_runnable_model(path: str | Path, weights: str | Path | None, options: argparse.Namespace) -> Model:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import loopdbg
-from loopdbg.debugger.describe.vocabulary.glossary import GLOSSARY
+from loopdbg.debugger.describe.vocabulary.glossary import glossary
 from loopdbg.debugger.frontends.console.command_registry import ALIASES, COMMANDS, find_command
 from loopdbg.debugger.frontends.console.console import QuitRequest
 from text_models import NESTED
@@ -57,12 +57,12 @@ def test_help_lists_commands() -> None:
 
 def test_help_explains_terms() -> None:
     talk = start_newton()
-    for word in GLOSSARY:
+    for word in glossary():
         output = talk(f"help {word}")
         message = " ".join(line.strip() for line in output)
-        assert f"{word}: {GLOSSARY[word]}" in message
+        assert f"{word}: {glossary()[word]}" in message
     listed = " ".join(talk("help words"))
-    assert all(word in listed for word in GLOSSARY)
+    assert all(word in listed for word in glossary())
     for asked, word in (("back edges", "back edge"), ("Trip-Count", "trip count"), ("cond", "execution condition")):
         assert talk(f"help {asked}")[0].startswith(f"{word}: ")
     # A word that is also a command is explained as both.
