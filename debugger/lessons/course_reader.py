@@ -389,6 +389,7 @@ class _BuiltInReader(_LessonReader):
         if "answer" not in fields.remaining_names():
             return OpenQuestion(scene, self.text(fields.pop("question", str))), None
         question = self.value_question(fields, scene)
+        question = replace(question, hides_listing=fields.pop("hides_listing", bool, False))
         drawn = {"draw", "draw_by"} & {*fields.remaining_names()}
         return question, self.question_generator(fields, question) if drawn else None
 
@@ -414,11 +415,31 @@ class _BuiltInReader(_LessonReader):
         return super().input_generator(fields, scene)
 
     def _built_in_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
-        names = fields.pop_strings("questions")
+        names, models = fields.pop_strings("questions"), fields.pop_strings("models")
         if not names:
             return self._ask_card(fields, scene, text)
-        generator = self._generator(names, fields.pop("first_chance", float, 0.0))
+        if models:
+            generator = self._model_generator(fields, names[0], models)
+        else:
+            generator = self._generator(names, fields.pop("first_chance", float, 0.0))
         return Card(CardKind.ASK, text, scene, generate_question=generator)
+
+    def _model_generator(self, fields: TomlTable, name: str, models: Sequence[str]) -> QuestionGenerator:
+        """A generator that asks a question of one of some models; ``balanced``: each answer is equally likely."""
+        question, _ = self.questions[name]
+        assert isinstance(question, ValueQuestion)
+        variants = [replace(question, scene=replace(question.scene, model=model)) for model in models]
+        if not fields.pop("balanced", bool, False):
+            draw_inputs = self.input_generator(fields, question.scene)
+            return choose_generator(*(vary_inputs(variant, draw_inputs) for variant in variants))
+
+        def draw(random: Random) -> Question:
+            by_answer: dict[Any, list[ValueQuestion]] = {}
+            for variant in variants:
+                by_answer.setdefault(variant.answer, []).append(variant)
+            return random.choice(by_answer[random.choice(sorted(by_answer))]).redraw(random, {})
+
+        return draw
 
     def _task_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         names = fields.pop_strings("questions")

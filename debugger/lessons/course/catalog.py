@@ -11,7 +11,6 @@ from ..question import QuestionGenerator
 from ..scene import Scene
 from . import mode_quiz, mode_tables
 from .computed_values import COMPUTED_VALUES, DRAWN_INPUTS, sequential_assignment
-from .slice_questions import SLICE_QUESTIONS
 from .state_questions import STATE_QUESTIONS
 
 _Compare = Callable[[Scene, str], str]
@@ -45,7 +44,7 @@ def _tensor_iterator_note(scene: Scene, compare: _Compare) -> str:
 _CODE = LessonCode(
     COMPUTED_VALUES,
     DRAWN_INPUTS,
-    {**STATE_QUESTIONS, **SLICE_QUESTIONS},
+    STATE_QUESTIONS,
     {
         "absent_condition": _absent_condition_note,
         "simultaneous_back_edges": _simultaneous_back_edges_note,

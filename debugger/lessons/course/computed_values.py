@@ -62,6 +62,52 @@ def _tensorrt_condition_lines() -> str:
     return "\n".join(f"  {left}: {right}" for left, right in rows if "kWHILE" in left or "below_in" in left)
 
 
+class _Slice:
+    """The slice attributes of a TensorIterator input, in lesson 17."""
+
+    def __init__(self, start: int = 0, end: int = -1, stride: int = 1, size: int = 1) -> None:
+        self.start, self.end, self.stride, self.size = start, end, stride, size
+
+    @property
+    def text(self) -> str:
+        """The attributes as in the file."""
+        return f'start="{self.start}" end="{self.end}" stride="{self.stride}" part_size="{self.size}"'
+
+    def joined_parts(
+        self, x: list[int], *, start: int | None = None, backward: bool | None = None, extra: int = 0
+    ) -> list[Any]:
+        """The result of a rule: the joined parts times ten. ``start``, ``backward``: override attributes;
+        ``extra``: the number of elements read beyond the end."""
+        first, last = (v if v >= 0 else len(x) + 1 + v for v in (self.start, self.end))
+        low, high = min(first, last), max(first, last)
+        if start is not None:
+            low, high = start, start + high - low
+        pieces = [x[k : k + self.size] for k in range(low, min(high + extra, len(x)), abs(self.stride))]
+        reverse = self.stride < 0 if backward is None else backward
+        return [10 * value for piece in (reversed(pieces) if reverse else pieces) for value in piece]
+
+
+#: By the file names of the models.
+_SLICES = {
+    "cut_pairs.xml": _Slice(stride=2, size=2),
+    "cut_threes.xml": _Slice(stride=3, size=3),
+    "cut_range.xml": _Slice(start=1, end=5),
+    "cut_from_end.xml": _Slice(start=-5, end=-2),
+    "cut_tail.xml": _Slice(start=2),
+    "cut_back.xml": _Slice(start=-1, end=0, stride=-1),
+    "cut_pairs_back.xml": _Slice(start=-1, end=0, stride=-2, size=2),
+    "cut_range_back.xml": _Slice(start=5, end=2, stride=-1),
+}
+
+
+def _slice(run: SceneRun) -> _Slice:
+    return _SLICES[run.scene.model]
+
+
+def _parts(run: SceneRun, **rule: Any) -> list[Any]:
+    return _slice(run).joined_parts(run["x"], **rule)
+
+
 def _running_sums(run: SceneRun) -> list[int]:
     """The sums if both inputs of lesson 18 were read from their front."""
     sums, total = [], 0
@@ -127,6 +173,17 @@ COMPUTED_VALUES: ComputedValues = {
     "ending_limit": lambda run: "trip count" if run.stopped_by is StoppedBy.TRIP_COUNT else "condition",
     "short_a": lambda run: f"{run['a']:g}",
     "short_tol": lambda run: f"{run['tol']:g}",
+    "slice_text": lambda run: _slice(run).text,
+    "slice_stride": lambda run: abs(_slice(run).stride),
+    "part_elements": lambda run: count_text(_slice(run).size, "element"),
+    "parts_in_other_order": lambda run: _parts(run, backward=_slice(run).stride > 0),
+    "parts_turned_inside": lambda run: _parts(run)[::-1],
+    "parts_from_first_element": partial(_parts, start=0),
+    "parts_to_one_behind_end": partial(_parts, extra=1),
+    "all_elements": lambda run: [10 * v for v in run["x"]],
+    "elements_at_stride": lambda run: [10 * v for v in run["x"][:: abs(_slice(run).stride)]],
+    "parts_without_last": lambda run: _parts(run)[: -_slice(run).size],
+    "parts_without_first": lambda run: _parts(run)[_slice(run).size :],
     "forward_sums": _running_sums,
     "reversed_forward_sums": lambda run: _running_sums(run)[::-1],
     "scan_products": lambda run: [a * b for a, b in zip(run["x"], run["y"][::-1], strict=True)],
