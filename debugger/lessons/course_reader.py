@@ -339,7 +339,12 @@ class _BuiltInReader(_LessonReader):
         self._code = code
         #: The questions of the file by name.
         self.questions: dict[str, tuple[Question, QuestionGenerator | None]] = {}
-        self.card_makers = {**self.card_makers, "ask": self._built_in_ask_card, "task": self._task_card}
+        self.card_makers = {
+            **self.card_makers,
+            "ask": self._built_in_ask_card,
+            "task": self._task_card,
+            "look": lambda fields, scene, text: Card(CardKind.LOOK, text, scene),
+        }
 
     def read_scenes(self, default: dict[str, Any] | None = None) -> None:
         super().read_scenes({})

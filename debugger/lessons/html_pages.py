@@ -20,30 +20,6 @@ from .scene import Scene
 
 #: The number of variants of a question on a page, with different numbers.
 VARIANTS_PER_QUESTION = 3
-_PAGE_HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }}
-h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #8886; }}
-code, pre {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 0.9em; }}
-pre {{ overflow-x: auto; padding: 0.6rem; border: 1px solid #8886; border-radius: 4px; }}
-code {{ padding: 0 0.2em; border: 1px solid #8884; border-radius: 3px; }}
-figure {{ margin: 1rem 0; overflow-x: auto; }} figure svg {{ max-width: 100%; height: auto; }}
-figcaption {{ font-weight: 600; }}
-table {{ border-collapse: collapse; }} td {{ padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; }}
-ol.choices {{ list-style: lower-alpha; }} li {{ margin: 0.2rem 0; }}
-.question {{ margin: 0.8rem 0 1.4rem; }} .box {{ border-bottom: 1px solid #888; display: inline-block; width: 14rem; }}
-nav {{ margin: 1rem 0; }} nav a {{ margin-right: 1.2rem; }}
-@media print {{ nav {{ display: none; }} h2, figure, .question {{ break-inside: avoid; }} }}
-</style>
-</head>
-<body>
-"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +62,7 @@ class _CoursePageWriter:
 
     def __init__(self, course: Course, seed: int) -> None:
         self._course = course
+        self._head = Path(__file__).with_name("page_head.html").read_text(encoding="utf-8")
         self._key_wording = KeyWording({}, _comparison_text, str)
         self._questions: dict[int, list[PrintedQuestion]] = {}
         self._cards: dict[int, Sequence[Card]] = {}
@@ -170,7 +147,7 @@ class _CoursePageWriter:
         return self._page_html("Answers", *parts)
 
     def _page_html(self, title: str, *parts: str) -> str:
-        return _PAGE_HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
+        return self._head.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
 
     def _navigation_html(self, number: int) -> str:
         numbers = [*self._course.lessons]

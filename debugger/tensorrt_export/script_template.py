@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .script_code import ScriptCode, docstring_text
 
-_HELPERS = '''\
-def constant(network, array, name):
-    """A constant layer's output."""
-    array = np.ascontiguousarray(array).reshape(np.shape(array))
-    return named(network.add_constant(array.shape, trt.Weights(array)), name)
 
-
-def named(layer, name, output=0):
-    """An output of a layer, both with a name."""
-    layer.name = name
-    tensor = layer.get_output(output)
-    tensor.name = name
-    return tensor
-'''
-
-_MAIN = """\
-if __name__ == "__main__":
-    logger = trt.Logger()
-    builder = trt.Builder(logger)
-    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
-    build(network)
-    engine = builder.build_serialized_network(network, builder.create_builder_config())
-    with open(__file__.removesuffix(".py") + ".engine", "wb") as file:
-        file.write(engine)
-"""
+def _template_lines(name: str) -> list[str]:
+    """The lines of a fixed part of a script."""
+    return Path(__file__).with_name(f"script_{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def script_text(name: str, code: ScriptCode) -> str:
@@ -46,13 +27,13 @@ def script_text(name: str, code: ScriptCode) -> str:
         ),
         "",
         "",
-        *_HELPERS.splitlines(),
+        *_template_lines("helpers"),
         "",
         "",
         "def build(network):",
         *code.lines,
         "",
         "",
-        *_MAIN.splitlines(),
+        *_template_lines("main"),
     ]
     return "\n".join(lines) + "\n"

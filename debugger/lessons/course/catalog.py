@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 from ..course_reader import LessonCode, read_built_in_lesson
 from ..lesson import Course, ExerciseSet, Lesson
-from ..question import QuestionGenerator
+from ..loop_modes import SYSTEM_NAMES
+from ..mode_question import mode_question_generator
+from ..question import Question, QuestionGenerator
 from ..scene import Scene
-from . import mode_quiz, mode_tables
+from . import mode_quiz
 from .computed_values import COMPUTED_VALUES, DRAWN_INPUTS, sequential_assignment
 from .state_questions import STATE_QUESTIONS
 
@@ -41,17 +44,22 @@ def _tensor_iterator_note(scene: Scene, compare: _Compare) -> str:
     )
 
 
+def _mode_questions() -> Mapping[str, tuple[Question, QuestionGenerator]]:
+    generators = {f"{system.name.lower()}_modes": mode_question_generator(system) for system in SYSTEM_NAMES}
+    return {name: (generator(Random(0)), generator) for name, generator in generators.items()}
+
+
 _CODE = LessonCode(
     COMPUTED_VALUES,
     DRAWN_INPUTS,
-    STATE_QUESTIONS,
+    {**STATE_QUESTIONS, **_mode_questions()},
     {
         "absent_condition": _absent_condition_note,
         "simultaneous_back_edges": _simultaneous_back_edges_note,
         "tensor_iterator_parts": _tensor_iterator_note,
     },
 )
-#: The lessons in order: the names of their files, or what Python makes of tables.
+#: The lessons in order: the names of their files, or the quiz, which is drawn.
 _SOURCES: Sequence[str | ExerciseSet] = (
     "repeated_body",
     "back_edge",
@@ -66,9 +74,9 @@ _SOURCES: Sequence[str | ExerciseSet] = (
     "nested_loops",
     "three_systems",
     "final_exercises",
-    mode_tables.ONNX_LESSON,
-    mode_tables.OPENVINO_LESSON,
-    mode_tables.TENSORRT_LESSON,
+    "onnx_modes",
+    "openvino_modes",
+    "tensorrt_modes",
     "tensor_iterator_parts",
     "scan_directions",
     "branches",

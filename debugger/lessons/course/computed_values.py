@@ -11,6 +11,7 @@ from ....runtime.graph import StoppedBy, System
 from ....runtime.text import count_text
 from ...describe.explain import explain
 from ..course_expressions import ComputedValues
+from ..loop_modes import modes_of_system
 from ..scene import Scene, SceneRun
 
 _CLIMB = Scene("climb.onnxtxt")
@@ -60,6 +61,11 @@ def _tensorrt_condition_lines() -> str:
     [explanation] = explain(COUNTER.load(), System.TENSORRT)
     rows = [row for section in explanation.terms.sections for row in section.rows]
     return "\n".join(f"  {left}: {right}" for left, right in rows if "kWHILE" in left or "below_in" in left)
+
+
+def _mode_lines(system: System) -> str:
+    """The rows of a system's table."""
+    return "\n".join(f"  {row.text}: {row.ending_text}." for row in modes_of_system(system))
 
 
 class _Slice:
@@ -170,6 +176,9 @@ COMPUTED_VALUES: ComputedValues = {
     "onnx_counts": _onnx_counts,
     "counts_with_last_value": lambda run: [*run["got"], run["last"]],
     "tensorrt_condition_lines": lambda run: _tensorrt_condition_lines(),
+    "onnx_modes": lambda run: _mode_lines(System.ONNX),
+    "openvino_modes": lambda run: _mode_lines(System.OPENVINO),
+    "tensorrt_modes": lambda run: _mode_lines(System.TENSORRT),
     "ending_limit": lambda run: "trip count" if run.stopped_by is StoppedBy.TRIP_COUNT else "condition",
     "short_a": lambda run: f"{run['a']:g}",
     "short_tol": lambda run: f"{run['tol']:g}",

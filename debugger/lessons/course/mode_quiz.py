@@ -8,7 +8,7 @@ from random import Random
 from ..lesson import Card, CardKind, Quiz
 from ..loop_modes import LOOP_MODES
 from ..mode_question import mode_question_generator
-from . import mode_tables
+from ..scene import Scene
 
 QUESTION_COUNT = 20
 
@@ -17,7 +17,7 @@ def deal_quiz_cards(random: Random) -> Sequence[Card]:
     """Draw each row once and some twice, shuffled."""
     rows = [*LOOP_MODES, *random.sample(LOOP_MODES, QUESTION_COUNT - len(LOOP_MODES))]
     random.shuffle(rows)
-    scene = mode_tables.ONNX_LESSON.scene
+    scene = Scene("onnx_adds_1.onnxtxt", {"n": 6, "x0": 12, "limit": 9})
     cards = [
         Card(CardKind.QUIZ, "", scene, generate_question=mode_question_generator(row.system, row.kind), row=row)
         for row in rows

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx
+
+from .repro_scripts import read_template
 
 #: Arguments of the code of a node: the inputs as code, attributes by name, and the operator set.
 OperatorCode = Callable[[Sequence[str], Mapping[str, Any], int], str]
@@ -139,43 +142,8 @@ OPERATOR_CODE: Mapping[str, OperatorCode] = {
 
 #: Functions that the code above uses, and their dependencies.
 HELPERS: Mapping[str, str] = {
-    "div": '''def div(a, b):
-    """Integers are rounded towards zero."""
-    return a / b if a.is_floating_point() else torch.div(a, b, rounding_mode="trunc")
-''',
-    "numbers": '''def numbers(axes, x):
-    """Axes as numbers from 0 on; None: all."""
-    axes = range(x.ndim) if axes is None else axes.tolist() if torch.is_tensor(axes) else axes
-    return [axis % x.ndim for axis in axes]
-''',
-    "squeeze": """def squeeze(x, axes):
-    gone = [axis for axis in range(x.ndim) if x.shape[axis] == 1] if axes is None else numbers(axes, x)
-    return x.reshape([size for axis, size in enumerate(x.shape) if axis not in gone])
-""",
-    "unsqueeze": """def unsqueeze(x, axes):
-    axes = axes.tolist() if torch.is_tensor(axes) else axes
-    for axis in sorted([axis % (x.ndim + len(axes)) for axis in axes]):
-        x = x.unsqueeze(axis)
-    return x
-""",
-    **{
-        f"reduce_{name}": f"""def reduce_{name}(x, axes, keep):
-    return x.{method}(numbers(axes, x), keep)
-"""
-        for name, method in (("sum", "sum"), ("mean", "mean"), ("max", "amax"), ("min", "amin"))
-    },
-    "transpose": """def transpose(x, order):
-    return x.permute(order or list(range(x.ndim))[::-1])
-""",
-    "reshape": """def reshape(x, shape, allowzero):
-    return x.reshape([x.shape[k] if n == 0 and not allowzero else n for k, n in enumerate(shape.tolist())])
-""",
-    "expand": """def expand(x, shape):
-    return torch.broadcast_to(x, torch.broadcast_shapes(x.shape, tuple(shape.tolist())))
-""",
-    "gather": """def gather(x, index, axis):
-    return x[(slice(None),) * (axis % x.ndim) + (index,)]
-""",
+    match[1]: match[0]
+    for match in re.finditer(r"^def (\w+)\(.*\n(?: +.*\n)+", read_template("torch_helpers"), re.MULTILINE)
 }
 
 

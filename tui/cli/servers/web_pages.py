@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -41,27 +42,7 @@ TAB_NAME_PATTERN = re.compile(r"[0-9a-f]{32}")
 TERMINAL_MODE_PATTERN = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 #: Script of the page: a tab keeps its name on reload, the terminal gets the keyboard focus, and the dialog of a closed
 #: connection shows the reason.
-PAGE_SCRIPT = """<script>
-window.WebSocket = class extends WebSocket {
-  constructor(...words) {
-    super(...words);
-    this.addEventListener("message", ({data}) => {
-      const [kind, text] = typeof data === "string" ? JSON.parse(data) : [];
-      if (kind === "ended") document.querySelector(".closed-dialog .message").textContent = text;
-    });
-  }
-};
-document.addEventListener("DOMContentLoaded", () => {
-  const name = sessionStorage.getItem("loopdbg") ??
-    Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
-  sessionStorage.setItem("loopdbg", name);
-  document.getElementById("terminal").dataset.sessionWebsocketUrl += "/" + name;
-  const focus = () => document.querySelector(".xterm-helper-textarea")?.focus();
-  new MutationObserver(focus).observe(document.body, {attributes: true, attributeFilter: ["class"]});
-  window.addEventListener("focus", focus);
-});
-</script>
-</head>"""
+PAGE_SCRIPT = Path(__file__).with_name("page_script.html").read_text(encoding="utf-8")
 PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 # textual-serve's page loads from another host a font that it also bundles.
