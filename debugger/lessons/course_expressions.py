@@ -18,7 +18,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 #: Values that the built-in course computes of a run, by name.
 ComputedValues = Mapping[str, Callable[[SceneRun], Any]]
-_NO_VALUES: ComputedValues = MappingProxyType({})
+NO_VALUES: ComputedValues = MappingProxyType({})
 
 
 class SceneRunScope:
@@ -27,7 +27,7 @@ class SceneRunScope:
     trip_count: int | None = None
     condition: bool | None = None
 
-    def __init__(self, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> None:
+    def __init__(self, run: SceneRun, computed: ComputedValues = NO_VALUES) -> None:
         self._scene_run = run
         self._computed = computed
 
@@ -107,7 +107,7 @@ def parse_expression(text: str) -> Expression:
         raise UsageError(f"'{text}': {error}") from None
 
 
-def evaluate_on_run(expression: Expression, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> Any:
+def evaluate_on_run(expression: Expression, run: SceneRun, computed: ComputedValues = NO_VALUES) -> Any:
     """Evaluate an expression on a run, as a Python value.
 
     Raises:
@@ -117,7 +117,7 @@ def evaluate_on_run(expression: Expression, run: SceneRun, computed: ComputedVal
     return [to_python(item) for item in value] if isinstance(value, list) else to_python(value)
 
 
-def fill_template(text: str, run: SceneRun, computed: ComputedValues = _NO_VALUES) -> str:
+def fill_template(text: str, run: SceneRun, computed: ComputedValues = NO_VALUES) -> str:
     """Replace the expressions in braces by their values.
 
     Raises:

@@ -8,15 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from ...runtime.errors import LoopdbgError, UsageError
 from ..expression.language import Expression
 from ..frontends.console.command_registry import find_command
-from .course_expressions import ComputedValues, LearnerScope, evaluate_on_run, fill_template, parse_expression
+from .course_expressions import (
+    NO_VALUES,
+    ComputedValues,
+    LearnerScope,
+    evaluate_on_run,
+    fill_template,
+    parse_expression,
+)
 from .learner_state import LearnerState
 from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, LessonStep, NoteWriter
-from .mode_drill import mode_drill
+from .mode_question import mode_drill
 from .question import (
     CHOICE_COUNT,
     Feedback,
@@ -70,7 +77,7 @@ def read_course(folder: Path) -> Course:
     if not names:
         raise UsageError(f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)")
     lessons: dict[int, Lesson | ExerciseSet] = {
-        number: _CustomReader(TomlTable.read(folder / name), folder).exercise_set(number)
+        number: _LessonReader(TomlTable.read(folder / name), folder).exercise_set(number)
         for number, name in enumerate(names, 1)
     }
     # Progress is stored by path: two courses may have the same title.
@@ -137,10 +144,14 @@ def _read_step(fields: TomlTable) -> LessonStep:
 
 
 class _LessonReader:
-    """Reads the file of a lesson. ``values``: what its expressions may name besides the values of a run."""
+    """Reads the file of a lesson, and tries everything in it. ``folder``: that of its models; ``values``: what its
+    expressions may name besides the values of a run."""
 
-    def __init__(self, fields: TomlTable, values: ComputedValues) -> None:
-        self.fields, self.values = fields, values
+    #: Whether the file may be wrong, so that its models are opened at once.
+    checks: ClassVar[bool] = True
+
+    def __init__(self, fields: TomlTable, folder: Path, values: ComputedValues = NO_VALUES) -> None:
+        self.fields, self.folder, self.values = fields, folder, values
         self.scenes: dict[str, Scene] = {}
         self.card_makers: Mapping[str, Callable[[TomlTable, Scene, RunText], Card]] = {
             "read": lambda fields, scene, text: Card(CardKind.READ, text, scene),
@@ -187,10 +198,14 @@ class _LessonReader:
         if not self.scenes and default is None:
             raise fields.error("there is no scene: [scenes.A] with a model and its inputs")
 
-    def new_scene(self, fields: TomlTable, folder: Path = MODELS_FOLDER) -> Scene:
+    def new_scene(self, fields: TomlTable) -> Scene:
         """A scene by its model and inputs."""
-        scene = Scene(fields.pop("model", str), fields.pop("inputs", dict, {}), folder)
+        scene = Scene(fields.pop("model", str), fields.pop("inputs", dict, {}), self.folder)
         fields.reject_remaining()
+        if self.checks:
+            if not scene.path.is_file():
+                raise fields.error(f"there is no model {scene.path}")
+            _with_location(fields, lambda: scene.input_arrays(scene.cached_model()))
         return scene
 
     def scene(self, fields: TomlTable) -> Scene:
@@ -208,9 +223,6 @@ class _LessonReader:
         """The steps of an exercise."""
         return tuple(map(_read_step, fields.pop_tables("steps")))
 
-    def check_card(self, fields: TomlTable, card: Card) -> None:
-        """Check a card, if its file may be wrong."""
-
     # -- cards
 
     def _card(self, fields: TomlTable) -> Card:
@@ -220,7 +232,8 @@ class _LessonReader:
         scene = self.scene(fields)
         card = self.card_makers[kind](fields, scene, self.text(fields.pop("text", str, "")))
         fields.reject_remaining()
-        self.check_card(fields, card)
+        if self.checks:
+            _with_location(fields, lambda: _try_card(card))
         return card
 
     def _do_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
@@ -299,43 +312,22 @@ class _LessonReader:
     def input_generator(self, fields: TomlTable, scene: Scene) -> Callable[[Random], Mapping[str, Any]]:
         """A generator of the inputs that are drawn."""
         table = TomlTable(fields.pop("draw", dict, {}), f"{fields.location}: draw")
-        self.check_input_names(table, scene)
+        if self.checks:
+            inputs = {port.name for port in scene.cached_model().inputs}
+            for name in table.remaining_names():
+                if name not in inputs:
+                    raise table.error(f"the model has no input '{name}'; it has {', '.join(sorted(inputs))}")
         rules = {name: _value_generator(table, name) for name in table.remaining_names()}
         return lambda random: {name: rule(random) for name, rule in rules.items()}
 
-    def check_input_names(self, table: TomlTable, scene: Scene) -> None:
-        """Check the names of the inputs that are drawn, if the file may be wrong."""
-
-
-class _CustomReader(_LessonReader):
-    """Reads a lesson of a custom course; ``folder``: that of its models. Everything is checked."""
-
-    def __init__(self, fields: TomlTable, folder: Path) -> None:
-        super().__init__(fields, {})
-        self._folder = folder
-
-    def new_scene(self, fields: TomlTable, folder: Path = MODELS_FOLDER) -> Scene:
-        scene = super().new_scene(fields, self._folder)
-        if not scene.path.is_file():
-            raise fields.error(f"there is no model {scene.path}")
-        _with_location(fields, lambda: scene.input_arrays(scene.cached_model()))
-        return scene
-
-    def check_card(self, fields: TomlTable, card: Card) -> None:
-        _with_location(fields, lambda: _try_card(card))
-
-    def check_input_names(self, table: TomlTable, scene: Scene) -> None:
-        inputs = {port.name for port in scene.cached_model().inputs}
-        for name in table.remaining_names():
-            if name not in inputs:
-                raise table.error(f"the model has no input '{name}'; it has {', '.join(sorted(inputs))}")
-
 
 class _BuiltInReader(_LessonReader):
-    """Reads a lesson of the built-in course, whose models are not loaded yet."""
+    """Reads a lesson of the built-in course, whose models are loaded when they are needed."""
+
+    checks = False
 
     def __init__(self, fields: TomlTable, code: LessonCode) -> None:
-        super().__init__(fields, code.values)
+        super().__init__(fields, MODELS_FOLDER, code.values)
         self._code = code
         #: The questions of the file by name.
         self.questions: dict[str, tuple[Question, QuestionGenerator | None]] = {}

@@ -122,6 +122,25 @@ class ModeQuestion(Question):
         yield {**inputs, "n": 2, "x0": 1}
 
 
+def mode_drill(scene: Scene) -> ModeQuestion:
+    """Create the question for the mode of the first loop of a scene's model.
+
+    Raises:
+        UsageError: the model has no loop, or no row of the table matches.
+    """
+    model = scene.cached_model()
+    if not model.loops:
+        raise UsageError(f"{scene.path.name} has no loop whose mode could be asked for")
+    try:
+        find_mode(model)
+    except StopIteration:
+        raise UsageError(f"the loop of {scene.path.name} is in no row of its system's table") from None
+    name = model.loops[0].name
+    return ModeQuestion(
+        Scene(scene.model, scene.inputs, scene.folder, MAX_ITERATIONS), f"loop '{name}' of {scene.model}", {}
+    )
+
+
 def _run_summary(run: SceneRun) -> str:
     """``makes 3 iterations, and the condition ends it``."""
     if run.stopped_by is StoppedBy.LIMIT:

@@ -7,12 +7,11 @@ from pathlib import Path
 from random import Random
 
 from ..course_reader import LessonCode, read_built_in_lesson
-from ..lesson import Course, ExerciseSet, Lesson
-from ..loop_modes import SYSTEM_NAMES
+from ..lesson import Card, CardKind, Course, ExerciseSet, Lesson, Quiz
+from ..loop_modes import LOOP_MODES, SYSTEM_NAMES
 from ..mode_question import mode_question_generator
 from ..question import Question, QuestionGenerator
 from ..scene import Scene
-from . import mode_quiz
 from .computed_values import COMPUTED_VALUES, DRAWN_INPUTS, sequential_assignment
 from .state_questions import STATE_QUESTIONS
 
@@ -59,6 +58,30 @@ _CODE = LessonCode(
         "tensor_iterator_parts": _tensor_iterator_note,
     },
 )
+#: The questions of the quiz, which covers every row of the three tables.
+_QUIZ_LENGTH = 20
+
+
+def deal_quiz_cards(random: Random) -> Sequence[Card]:
+    """Draw each row once and some twice, shuffled."""
+    rows = [*LOOP_MODES, *random.sample(LOOP_MODES, _QUIZ_LENGTH - len(LOOP_MODES))]
+    random.shuffle(rows)
+    scene = Scene("onnx_adds_1.onnxtxt", {"n": 6, "x0": 12, "limit": 9})
+    cards = [
+        Card(CardKind.QUIZ, "", scene, generate_question=mode_question_generator(row.system, row.kind), row=row)
+        for row in rows
+    ]
+    return (*cards, Card(CardKind.LAST, "", scene))
+
+
+_QUIZ = Quiz(
+    23,
+    "Quiz: twenty loops, all rows of the three tables",
+    10,
+    deal_quiz_cards(Random(0)),
+    "Name the row of any loop, in the table of its system.",
+    card_generator=deal_quiz_cards,
+)
 #: The lessons in order: the names of their files, or the quiz, which is drawn.
 _SOURCES: Sequence[str | ExerciseSet] = (
     "repeated_body",
@@ -83,7 +106,7 @@ _SOURCES: Sequence[str | ExerciseSet] = (
     "recurrent_layers",
     "tensorrt_outputs",
     "inner_iteration_counts",
-    mode_quiz.QUIZ,
+    _QUIZ,
 )
 
 

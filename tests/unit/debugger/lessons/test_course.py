@@ -14,8 +14,7 @@ import pytest
 from lesson_driver import KEY_WORDING, LessonDriver
 from loopdbg.debugger.describe.termination import LoopKind
 from loopdbg.debugger.describe.vocabulary.glossary import glossary_entry
-from loopdbg.debugger.lessons.course import mode_quiz
-from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER, deal_quiz_cards
 from loopdbg.debugger.lessons.lesson import (
     CARD_MAX_LINES,
     CARD_WIDTH_CHARS,
@@ -69,7 +68,7 @@ def test_text_uses_the_available_width() -> None:
 def test_every_mode_of_the_three_tables_is_asked() -> None:
     """The quiz asks each one every time, the lessons draw among them; the example is from the row in question."""
     for seed in range(5):
-        cards = mode_quiz.deal_quiz_cards(Random(seed))
+        cards = deal_quiz_cards(Random(seed))
         assert {card.row for card in cards if card.row is not None} == set(LOOP_MODES) and len(cards) == 21
         for card in cards[:20]:
             question = card.draw_question(Random(seed))
