@@ -86,18 +86,18 @@ def read_course(folder: Path) -> Course:
 
 
 def read_built_in_lesson(
-    number: int, path: Path, code: LessonCode, earlier: Mapping[str, QuestionGenerator]
+    number: int, path: Path, code: LessonCode, generator_of: Callable[[str], QuestionGenerator]
 ) -> tuple[Lesson | ExerciseSet, Mapping[str, QuestionGenerator]]:
-    """A lesson of the built-in course, and the generators of its questions for later lessons, as ``file.question``;
-    ``earlier``: those of earlier lessons. Its models are loaded when they are needed.
+    """A lesson of the built-in course, and the generators of its questions by name; ``generator_of``: those of other
+    lessons, as ``file.question``. Its models are loaded when they are needed.
 
     Raises:
         UsageError: the file is invalid.
     """
     fields = TomlTable.read(path)
     reader = _BuiltInReader(fields, code)
-    lesson = reader.exercise_set(number) if "cards" in fields.remaining_names() else reader.lesson(number, earlier)
-    return lesson, {f"{path.stem}.{name}": generator for name, (_, generator) in reader.questions.items() if generator}
+    lesson = reader.exercise_set(number) if "cards" in fields.remaining_names() else reader.lesson(number, generator_of)
+    return lesson, {name: generator for name, (_, generator) in reader.questions.items() if generator}
 
 
 def _with_location(fields: TomlTable, compute: Callable[[], Any]) -> Any:
@@ -341,7 +341,7 @@ class _BuiltInReader(_LessonReader):
     def read_scenes(self, default: dict[str, Any] | None = None) -> None:
         super().read_scenes({})
 
-    def lesson(self, number: int, earlier: Mapping[str, QuestionGenerator]) -> Lesson:
+    def lesson(self, number: int, generator_of: Callable[[str], QuestionGenerator]) -> Lesson:
         """A regular lesson."""
         fields = self.fields
         self.read_scenes()
@@ -363,7 +363,7 @@ class _BuiltInReader(_LessonReader):
             self.text(fields.pop("remember", str)),
             self.text(fields.pop("do", str, "")),
             self._named_question(guessed)[0] if guessed else None,
-            earlier[recall] if recall else None,
+            generator_of(recall) if recall else None,
             self.note(),
             fields.pop("hides_listing", bool, False),
         )

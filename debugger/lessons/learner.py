@@ -206,7 +206,7 @@ class Learner:
             return [f"That was the last card. Without a right answer so far: card {cards}; `card N` opens one."]
         if isinstance(self.lesson, Quiz):
             return self._quiz_result_lines(self.progress[self.lesson.number])
-        undone = [n for n, lesson in lessons.items() if n not in self.progress.done_lessons]
+        undone = [n for n in lessons if n not in self.progress.done_lessons]
         retried = [n for n in lessons if self.progress[n].tries > 1 and isinstance(lessons[n], Lesson)]
         if not retried:
             rest = f"Lessons that are not: {', '.join(map(str, undone))}." if undone else ""
@@ -347,7 +347,8 @@ class Learner:
 
     def _lesson_after(self) -> Lesson | ExerciseSet | None:
         """The next lesson, or None."""
-        return next((lesson for number, lesson in self.course.lessons.items() if number > self.lesson.number), None)
+        lessons = self.course.lessons
+        return next((lessons[number] for number in lessons if number > self.lesson.number), None)
 
     def _run_lesson_command(self, console: Console, rest: str) -> None:
         if not rest:

@@ -14,6 +14,8 @@ from loopdbg.debugger.lessons.lesson import Course, Lesson
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import Question, StateQuestion, ValueQuestion
 
+#: The lessons of the first hour.
+LESSONS = [lesson for lesson in COURSE.lessons.values() if isinstance(lesson, Lesson)]
 KEY_WORDING = KeyWording(
     CONSOLE_KEY_NAMES, lambda scene, peer: f"`diff {scene.model} {peer}`", lambda number: f"learn {number}"
 )

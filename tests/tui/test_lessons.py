@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from app_driver import AppDriver, open_app, run_app
-from lesson_driver import KEY_WORDING, course_with_question, value_question
+from lesson_driver import KEY_WORDING, LESSONS, course_with_question, value_question
 from loopdbg.debugger.lessons.course import state_questions
-from loopdbg.debugger.lessons.course.catalog import COURSE, LESSONS
+from loopdbg.debugger.lessons.course.catalog import COURSE
 from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.lesson import Lesson, LessonStep

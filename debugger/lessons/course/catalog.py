@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -110,21 +111,33 @@ _SOURCES: Sequence[str | ExerciseSet] = (
 )
 
 
-def _read_lessons() -> dict[int, Lesson | ExerciseSet]:
-    lessons: dict[int, Lesson | ExerciseSet] = {}
-    questions: dict[str, QuestionGenerator] = {}
-    for number, source in enumerate(_SOURCES, 1):
-        if isinstance(source, str):
-            path = Path(__file__).with_name(f"{source}.toml")
-            lessons[number], own_questions = read_built_in_lesson(number, path, _CODE, questions)
-            questions.update(own_questions)
-        else:
-            lessons[number] = source
-    return lessons
+@cache
+def _read_lesson(name: str) -> tuple[Lesson | ExerciseSet, Mapping[str, QuestionGenerator]]:
+    path = Path(__file__).with_name(f"{name}.toml")
+    return read_built_in_lesson(_SOURCES.index(name) + 1, path, _CODE, _question_generator)
 
 
-#: All lessons and exercise sets by number.
-LESSONS_BY_NUMBER = _read_lessons()
-#: The lessons, without the exercises after them.
-LESSONS: Sequence[Lesson] = [lesson for lesson in LESSONS_BY_NUMBER.values() if isinstance(lesson, Lesson)]
+def _question_generator(name: str) -> QuestionGenerator:
+    """A question of another lesson, as ``file.question``."""
+    file, _, question = name.partition(".")
+    return _read_lesson(file)[1][question]
+
+
+class _BuiltInLessons(Mapping[int, Lesson | ExerciseSet]):
+    """The lessons by number; a file is read when its lesson is first used."""
+
+    def __getitem__(self, number: int) -> Lesson | ExerciseSet:
+        if not 1 <= number <= len(_SOURCES):
+            raise KeyError(number)
+        source = _SOURCES[number - 1]
+        return _read_lesson(source)[0] if isinstance(source, str) else source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(1, len(_SOURCES) + 1))
+
+    def __len__(self) -> int:
+        return len(_SOURCES)
+
+
+LESSONS_BY_NUMBER: Mapping[int, Lesson | ExerciseSet] = _BuiltInLessons()
 COURSE = Course("loops", "Loops in neural-network models", LESSONS_BY_NUMBER)

@@ -12,9 +12,9 @@ import pytest
 import loopdbg
 import onnxruntime_peer
 import openvino_peer
-from lesson_driver import LessonDriver, solution_commands, value_question
+from lesson_driver import LESSONS, LessonDriver, solution_commands, value_question
 from loopdbg.debugger.lessons.course import state_questions
-from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.course.catalog import LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.lesson import Card, CardKind, Lesson
 from loopdbg.debugger.lessons.question import CHOICE_COUNT, Question, StateQuestion, ValueQuestion, format_answer
 from loopdbg.debugger.lessons.scene import Scene

@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from lesson_driver import KEY_WORDING, LessonDriver
+from lesson_driver import KEY_WORDING, LESSONS, LessonDriver
 from loopdbg.debugger.describe.termination import LoopKind
 from loopdbg.debugger.describe.vocabulary.glossary import glossary_entry
-from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER, deal_quiz_cards
+from loopdbg.debugger.lessons.course.catalog import LESSONS_BY_NUMBER, deal_quiz_cards
 from loopdbg.debugger.lessons.lesson import (
     CARD_MAX_LINES,
     CARD_WIDTH_CHARS,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lesson_driver import LessonDriver, value_question
+from lesson_driver import LESSONS, LessonDriver, value_question
 from loopdbg.debugger.lessons.course import state_questions
-from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.course.catalog import LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.mode_question import ModeQuestion
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
