@@ -1,0 +1,30 @@
+"""Data files next to the code, such as lessons and templates, are in the wheel and in the sdist."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SUFFIXES = {".toml", ".txt", ".html", ".tcss", ".js"}
+
+
+def data_files() -> list[Path]:
+    """The data files of the packages."""
+    folders = [ROOT / name for name in ("runtime", "debugger", "tui")]
+    return [path for folder in folders for path in folder.rglob("*") if path.suffix in SUFFIXES]
+
+
+def test_package_data_covers_every_data_file() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    files = data_files()
+    assert len(files) > 30
+    for path in files:
+        package = next(parent for parent in path.parents if (parent / "__init__.py").exists())
+        name = str(path.relative_to(package))
+        assert any(
+            fnmatch(name, pattern) for pattern in setuptools["package-data"]["*"] if "/" in pattern or "/" not in name
+        ), name
+        assert any(fnmatch(path.name, pattern) for pattern in manifest), name
