@@ -236,7 +236,8 @@ class OnnxDocument(Document):
         return True
 
     def bypass_node(self, node: DocumentNode, source: str) -> bool:
-        graph, proto = self.graph_at(node.graph_path), self.node_of(node)
+        graph: GraphProto = self.graph_at(node.graph_path)
+        proto: NodeProto = self.node_of(node)
         if sum(map(bool, proto.output)) != 1 or source not in proto.input:
             return False
         name = next(filter(None, proto.output))
