@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -237,7 +237,7 @@ def _layer_inputs(random: Random) -> Mapping[str, Any]:
 
 
 #: Generators of inputs that depend on each other, by the names in the lesson files.
-DRAWN_INPUTS = {
+DRAWN_INPUTS: Mapping[str, Callable[[Random], Mapping[str, Any]]] = {
     "counter": _counter_inputs,
     "swap": partial(_different_values, names="ab", most=7),
     "rotation": partial(_different_values, names="abc", most=5),
