@@ -76,7 +76,7 @@ def read_course(folder: Path) -> Course:
     fields.reject_remaining()
     if not names:
         raise UsageError(f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)")
-    lessons: dict[int, Lesson | ExerciseSet] = {
+    lessons: dict[int, ExerciseSet] = {
         number: _LessonReader(TomlTable.read(folder / name), folder).exercise_set(number)
         for number, name in enumerate(names, 1)
     }
@@ -87,7 +87,7 @@ def read_course(folder: Path) -> Course:
 
 def read_built_in_lesson(
     number: int, path: Path, code: LessonCode, generator_of: Callable[[str], QuestionGenerator]
-) -> tuple[Lesson | ExerciseSet, Mapping[str, QuestionGenerator]]:
+) -> tuple[ExerciseSet, Mapping[str, QuestionGenerator]]:
     """A lesson of the built-in course, and the generators of its questions by name; ``generator_of``: those of other
     lessons, as ``file.question``. Its models are loaded when they are needed.
 
@@ -347,25 +347,31 @@ class _BuiltInReader(_LessonReader):
         self.read_scenes()
         self.read_questions()
         asked, guessed = fields.pop_strings("ask") or ("main",), fields.pop("say", str, "")
-        recall = fields.pop("recall", str, "")
+        question, recall = self._named_question(asked[0])[0], fields.pop("recall", str, "")
+        first_question = self._named_question(guessed)[0] if guessed else question
+        scene = next(iter(self.scenes.values()))
+        do_text = self.text(fields.pop("do", str, ""))
+        cards: tuple[Card, ...] = (
+            Card(CardKind.SAY, self.text(fields.pop("intro", str)), scene, first_question),
+            Card(CardKind.DO, do_text, scene, steps=self.steps(fields)),
+            Card(CardKind.LOOK, self.text(fields.pop("look", str)), scene),
+            Card(CardKind.ASK, "", question.scene, generate_question=self._generator(asked)),
+            Card(CardKind.REMEMBER, self.text(fields.pop("remember", str)), scene),
+        )
+        if recall:
+            cards = (Card(CardKind.RECALL, "", scene, generate_question=generator_of(recall)), *cards)
         lesson = Lesson(
             number,
             fields.pop("title", str),
             fields.pop("minutes", int),
+            cards,
             fields.pop("goal", str),
-            fields.pop_strings("terms"),
             self.scenes,
-            self.text(fields.pop("intro", str)),
-            self.steps(fields),
-            self.text(fields.pop("look", str)),
-            self._named_question(asked[0])[0],
-            self._generator(asked),
-            self.text(fields.pop("remember", str)),
-            self.text(fields.pop("do", str, "")),
-            self._named_question(guessed)[0] if guessed else None,
-            generator_of(recall) if recall else None,
             self.note(),
+            fields.pop_strings("terms"),
             fields.pop("hides_listing", bool, False),
+            question=question,
+            first_question=first_question,
         )
         fields.reject_remaining()
         return lesson

@@ -14,7 +14,7 @@ from ...runtime.graph import If, Loop, Node, walk
 from ..describe.explain import explain
 from ..plots.loop_svg import loop_svg
 from .key_wording import KeyWording
-from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, Quiz
+from .lesson import Card, CardKind, Course, ExerciseSet, Quiz
 from .question import OpenQuestion, Question, StateQuestion, ValueQuestion, format_answer, render_text
 from .scene import Scene
 
@@ -158,7 +158,7 @@ class _CoursePageWriter:
 
     # -- parts of pages
 
-    def _card_html(self, lesson: Lesson | ExerciseSet, card: Card) -> Iterator[str]:
+    def _card_html(self, lesson: ExerciseSet, card: Card) -> Iterator[str]:
         """The text of a card without its graded questions; a question for a first guess is included."""
         text = render_text(card.text, card.scene.reference_run) if card.text else ""
         lines = text.splitlines()
@@ -177,7 +177,7 @@ class _CoursePageWriter:
                 yield f"<li><code>{escape(step.keys)}</code>{times}: {escape(step.description)}</li>"
             yield "</ol>"
 
-    def _scenes_html(self, lesson: Lesson | ExerciseSet) -> Iterator[str]:
+    def _scenes_html(self, lesson: ExerciseSet) -> Iterator[str]:
         """The loops of a lesson: inputs, figure, pseudo-code."""
         scenes = lesson.scenes or {"": lesson.scene}
         for letter, scene in scenes.items():

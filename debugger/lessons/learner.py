@@ -186,7 +186,7 @@ class Learner:
         guess, lesson, kind = self.progress[self.lesson.number].guess, self.lesson, self.card.kind
         if not guess or not isinstance(lesson, Lesson):
             return []
-        question = lesson.guess_question or lesson.question
+        question = lesson.first_question
         if kind is CardKind.SAY:
             return [f"Your first guess: {guess}"]
         if kind is CardKind.LOOK and isinstance(question, ValueQuestion):
@@ -245,7 +245,7 @@ class Learner:
         """Whether running the scene would reveal the answer."""
         return self.question_instance is not None and self.question_instance.freezes_scene
 
-    def _begin_lesson(self, lesson: Lesson | ExerciseSet) -> None:
+    def _begin_lesson(self, lesson: ExerciseSet) -> None:
         """Resume a lesson at the saved card, but not after its question; finished lessons and quizzes restart."""
         self.lesson = lesson
         self.cards = lesson.deal_cards(self._random)
@@ -275,7 +275,7 @@ class Learner:
         """Mark an exercise set done once all questions are answered."""
         progress = self.progress[self.lesson.number]
         at_end = self.card.kind is CardKind.LAST or isinstance(self.lesson, Quiz)
-        if isinstance(self.lesson, ExerciseSet) and at_end and not self._unanswered_cards():
+        if not isinstance(self.lesson, Lesson) and at_end and not self._unanswered_cards():
             progress.done = True
 
     def open_card(self, number: int) -> None:
@@ -345,7 +345,7 @@ class Learner:
         else:
             self.write_message("That was the last card.")
 
-    def _lesson_after(self) -> Lesson | ExerciseSet | None:
+    def _lesson_after(self) -> ExerciseSet | None:
         """The next lesson, or None."""
         lessons = self.course.lessons
         return next((lessons[number] for number in lessons if number > self.lesson.number), None)
@@ -359,7 +359,7 @@ class Learner:
             raise UsageError(f"lesson takes a number from {min(lessons)} to {self.course.last_number}, not '{rest}'")
         self._start_lesson(lessons[int(rest)])
 
-    def _start_lesson(self, lesson: Lesson | ExerciseSet) -> None:
+    def _start_lesson(self, lesson: ExerciseSet) -> None:
         self._begin_lesson(lesson)
         self._show_scene(self._required_scene() or lesson.scene)
         self.on_card_opened()

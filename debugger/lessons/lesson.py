@@ -90,63 +90,10 @@ class Card:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """A regular lesson. ``scenes``: by letter, the first is opened. ``question``: asked with the scene's numbers, and
-    as a guess unless ``guess_question`` is set; ``generate_question``: the question with new numbers.
-
-    ``generate_recall``: a question of an earlier lesson. ``write_note``: the note on other runtimes, shown after the
-    answer. ``hides_listing``: the listing is hidden until there is a guess.
-    """
-
-    number: int
-    title: str
-    minutes: int
-    goal: str
-    terms: tuple[str, ...]
-    scenes: Mapping[str, Scene]
-    intro: RunText
-    steps: tuple[LessonStep, ...]
-    look_text: RunText
-    question: Question
-    generate_question: QuestionGenerator
-    remember_text: RunText
-    do_text: RunText = ""
-    guess_question: Question | None = None
-    generate_recall: QuestionGenerator | None = None
-    write_note: NoteWriter | None = None
-    hides_listing: bool = False
-
-    @property
-    def scene(self) -> Scene:
-        """The scene opened first."""
-        return next(iter(self.scenes.values()))
-
-    @property
-    def cards(self) -> Sequence[Card]:
-        """Its cards in order."""
-        scene = self.scene
-        recall = (
-            ()
-            if self.generate_recall is None
-            else (Card(CardKind.RECALL, "", scene, generate_question=self.generate_recall),)
-        )
-        return (
-            *recall,
-            Card(CardKind.SAY, self.intro, scene, self.guess_question or self.question),
-            Card(CardKind.DO, self.do_text, scene, steps=self.steps),
-            Card(CardKind.LOOK, self.look_text, scene),
-            Card(CardKind.ASK, "", self.question.scene, generate_question=self.generate_question),
-            Card(CardKind.REMEMBER, self.remember_text, scene),
-        )
-
-    def deal_cards(self, random: Random) -> Sequence[Card]:
-        """The cards of one pass."""
-        return self.cards
-
-
-@dataclass(frozen=True, eq=False)
 class ExerciseSet:
-    """Any number of cards on a subject; done once all questions are answered correctly."""
+    """Any number of cards on a subject; done once all questions are answered correctly. ``scenes``: by letter, the
+    first is opened. ``write_note``: the note on other runtimes, shown after the answer. ``hides_listing``: the listing
+    is hidden until there is a guess."""
 
     number: int
     title: str
@@ -168,6 +115,15 @@ class ExerciseSet:
         return self.cards
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lesson(ExerciseSet):
+    """A lesson of the first hour, about one idea. ``question``: the one that its cards ask, with the scene's numbers;
+    ``first_question``: the one of the first guess, often the same."""
+
+    question: Question
+    first_question: Question
+
+
 @dataclass(frozen=True, eq=False)
 class Quiz(ExerciseSet):
     """Cards drawn again for each pass; each takes one answer, and the last one lists the missed questions."""
@@ -184,7 +140,7 @@ class Course:
 
     name: str
     title: str
-    lessons: Mapping[int, Lesson | ExerciseSet]
+    lessons: Mapping[int, ExerciseSet]
 
     @property
     def last_number(self) -> int:

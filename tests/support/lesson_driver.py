@@ -10,7 +10,7 @@ from console_recorder import ConsoleRecorder
 from loopdbg.debugger.lessons.course.catalog import COURSE
 from loopdbg.debugger.lessons.key_wording import CONSOLE_KEY_NAMES, KeyWording
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.lesson import Course, Lesson
+from loopdbg.debugger.lessons.lesson import CardKind, Course, Lesson
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import Question, StateQuestion, ValueQuestion
 
@@ -76,9 +76,11 @@ def course_with_question(number: int, question: Question) -> Course:
     """The course, with the given question in one lesson."""
     lesson = COURSE.lessons[number]
     assert isinstance(lesson, Lesson)
-    return replace(
-        COURSE, lessons={**COURSE.lessons, number: replace(lesson, generate_question=lambda random: question)}
-    )
+    cards = [
+        replace(card, generate_question=lambda random: question) if card.kind is CardKind.ASK else card
+        for card in lesson.cards
+    ]
+    return replace(COURSE, lessons={**COURSE.lessons, number: replace(lesson, cards=cards)})
 
 
 def solution_commands(question: StateQuestion) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from ..course_reader import LessonCode, read_built_in_lesson
-from ..lesson import Card, CardKind, Course, ExerciseSet, Lesson, Quiz
+from ..lesson import Card, CardKind, Course, ExerciseSet, Quiz
 from ..loop_modes import LOOP_MODES, SYSTEM_NAMES
 from ..mode_question import mode_question_generator
 from ..question import Question, QuestionGenerator
@@ -112,7 +112,7 @@ _SOURCES: Sequence[str | ExerciseSet] = (
 
 
 @cache
-def _read_lesson(name: str) -> tuple[Lesson | ExerciseSet, Mapping[str, QuestionGenerator]]:
+def _read_lesson(name: str) -> tuple[ExerciseSet, Mapping[str, QuestionGenerator]]:
     path = Path(__file__).with_name(f"{name}.toml")
     return read_built_in_lesson(_SOURCES.index(name) + 1, path, _CODE, _question_generator)
 
@@ -123,10 +123,10 @@ def _question_generator(name: str) -> QuestionGenerator:
     return _read_lesson(file)[1][question]
 
 
-class _BuiltInLessons(Mapping[int, Lesson | ExerciseSet]):
+class _BuiltInLessons(Mapping[int, ExerciseSet]):
     """The lessons by number; a file is read when its lesson is first used."""
 
-    def __getitem__(self, number: int) -> Lesson | ExerciseSet:
+    def __getitem__(self, number: int) -> ExerciseSet:
         if not 1 <= number <= len(_SOURCES):
             raise KeyError(number)
         source = _SOURCES[number - 1]
@@ -139,5 +139,5 @@ class _BuiltInLessons(Mapping[int, Lesson | ExerciseSet]):
         return len(_SOURCES)
 
 
-LESSONS_BY_NUMBER: Mapping[int, Lesson | ExerciseSet] = _BuiltInLessons()
+LESSONS_BY_NUMBER: Mapping[int, ExerciseSet] = _BuiltInLessons()
 COURSE = Course("loops", "Loops in neural-network models", LESSONS_BY_NUMBER)

@@ -19,7 +19,6 @@ from loopdbg.debugger.lessons.lesson import (
     CARD_MAX_LINES,
     CARD_WIDTH_CHARS,
     CardKind,
-    ExerciseSet,
     Lesson,
     Quiz,
     wrap_paragraphs,
@@ -210,7 +209,7 @@ def test_hints_lead_from_where_to_look_to_the_answer(number: int, card: int) -> 
 PRACTICE = [
     number
     for number, item in LESSONS_BY_NUMBER.items()
-    if isinstance(item, ExerciseSet) and any(card.steps for card in item.cards)
+    if not isinstance(item, Lesson) and any(card.steps for card in item.cards)
 ]
 
 
