@@ -74,6 +74,14 @@ def test_numbers_are_drawn_as_the_file_defines(course: Path) -> None:
     assert {(item.scene.inputs["n"], item.scene.inputs["x0"]) for item in asked if item is not None} == {(4, 7), (4, 8)}
 
 
+@pytest.mark.parametrize(("exact", "marks"), [("true", ["✓", "·"]), ("false", ["✓", "✓"])])
+def test_step_counts_with_other_arguments_unless_exact(course: Path, exact: str, marks: list[str]) -> None:
+    changed(course, '{ keys = "f", does = "to the end" }', f'{{ keys = "print n", does = "a value", exact = {exact} }}')
+    klass = LessonDriver(1, course=read_course(course))
+    klass("card", "step 2", "print x0")
+    assert [line[0] for line in klass.learner.card_lines()] == marks
+
+
 def test_drawn_lists_have_distinct_numbers(course: Path) -> None:
     shutil.copy(MODELS_FOLDER / "digits.onnxtxt", course)
     (course / "counting.toml").write_text(
