@@ -59,30 +59,6 @@ def transposed(hidden: int = 256, iterations: int = 500) -> BenchmarkCase:
     return BenchmarkCase("transposed", "Transpose, MatMul, Tanh", iterations, build, inputs)
 
 
-def rewritten(rows: int = 1024, iterations: int = 200) -> BenchmarkCase:
-    """A row is written into a carried cache, as decoders write keys and values."""
-
-    state = f"float[{rows},{rows}]"
-
-    def build() -> Any:
-        return parse(
-            f"""
-            g (int64 M, bool cond, {state} h0, float[1,{rows}] x) => ({state} h_last) {{
-              h_last = Loop (M, cond, h0) <body = b (int64 i, bool c, {state} h) => (bool c2, {state} h2) {{
-                c2 = Identity (c)
-                axes = Constant <value = int64[2] {{0, 1}}> ()
-                at = Unsqueeze (i, axes)
-                h2 = ScatterND (h, at, x)
-              }}>
-            }}"""
-        )
-
-    def inputs() -> Inputs:
-        return {**trip_count_text(iterations), "h0": weight(4, rows, rows), "x": weight(5, 1, rows)}
-
-    return BenchmarkCase("rewritten", "ScatterND", iterations, build, inputs)
-
-
 #: Each with loops that benefit from it.
 LOOPS_BY_OPTIMIZATION = {
     "scalar programs": (scalar, newton, rk4, quaternion, rotation, hashing, beams),
@@ -93,7 +69,6 @@ LOOPS_BY_OPTIMIZATION = {
     "ranges of shapes": (grow,),
     "appends in place": (grow,),
     "capacity for more": (cache,),
-    "in-place updates": (rewritten,),
 }
 
 

@@ -169,10 +169,6 @@ def _is_data_dependent(results: Any, _: Any) -> bool:
     return any(isinstance(result, DynamicExtentBuffer) for result in results)
 
 
-def _starts_with_copy(_: Any, arguments: Any) -> bool:
-    return bool(arguments[0].calls[-1].copy_target >= 0)
-
-
 def _run_in_python(call: Callable[[], Any]) -> Any:
     raise NoNativeKernel
 
@@ -223,7 +219,6 @@ SWITCHES = {
         ),
         _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
         _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),
-        _routine_switch("in-place updates", "updates_copy", lambda plain: plain(), _starts_with_copy),
         OptimizationSwitch(
             "bytes in 32 bits",
             lambda: patch("loopdbg.runtime.ops.matmul.int32_product", lambda *_: None),

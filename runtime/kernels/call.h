@@ -44,8 +44,6 @@ typedef struct loopdbg_call {
     int nouter;
     npy_intp *outer;
     npy_intp extra[LOOPDBG_MAX_EXTRA];
-    /* NULL except for routines that write on top of a copy of their first argument. */
-    struct loopdbg_incremental_copy *renewal;
 } loopdbg_call;
 
 typedef int (*loopdbg_run)(loopdbg_call *call);

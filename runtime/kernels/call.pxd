@@ -31,6 +31,5 @@ cdef extern from "kernels/call.h":
         int nouter
         npy_intp *outer
         npy_intp extra[MAX_EXTRA]
-        void *renewal
 
     ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil

@@ -431,7 +431,7 @@ cdef bint is_gather(const Call *call) noexcept nogil:
 
 cdef bint is_self_contained(const Call *call) noexcept nogil:
     """Does a call depend only on its arguments? It may then be copied, and run on other memory."""
-    return call.run != run_iteration_block and call.run != run_skip and call.renewal == NULL
+    return call.run != run_iteration_block and call.run != run_skip
 
 
 cdef bint is_small_product(const Call *call) noexcept nogil:

@@ -144,11 +144,9 @@ def _require_numpy(p: P) -> None:
 
 def _call_routine(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbers: Sequence[int], check: Any) -> T:
     """Call a routine of gather_scatter.h; on failure ``check`` raises an error that names the index."""
-    outputs, failure, updates_copy = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
+    outputs = [(shape, inputs[0].dtype)]
     try:
-        (result,) = p.call(
-            RoutineCall(f"data_movement.{name}", outputs, numbers, failure=failure, updates_copy=updates_copy), inputs
-        )
+        (result,) = p.call(RoutineCall(f"data_movement.{name}", outputs, numbers, failure="index outside"), inputs)
     except UnsupportedError:
         raise
     except ModelError:
@@ -467,9 +465,7 @@ def tensor_scatter(
     numbers = (int(decode_string(mode) == "circular"), *sizes)
     failure = f"write_indices exceed axis {dim} of the cache's shape {data.shape}"
     inputs, outputs = [data, update, starts], [(data.shape, data.dtype)]
-    (result,) = p.call(
-        RoutineCall("data_movement.scatter_runs", outputs, numbers, failure=failure, updates_copy=True), inputs
-    )
+    (result,) = p.call(RoutineCall("data_movement.scatter_runs", outputs, numbers, failure=failure), inputs)
     return result
 
 

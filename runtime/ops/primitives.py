@@ -66,8 +66,6 @@ class RoutineCall:
     failure: str = ""
     #: Inputs with independent rows, whose count is the first parameter: rows of many iterations can be batched.
     rows: Sequence[int] = ()
-    #: Writes parts of a copy of its first input, its only output, and records them (dirty_range_journal.h).
-    updates_copy: bool = False
     #: For each output, the axis with data-dependent extent, -1: none; its shape has the capacity. The routine writes
     #: packed elements, and the extent as an int64 after the outputs. Only operator outputs may grow.
     growing_axes: Sequence[int] = ()

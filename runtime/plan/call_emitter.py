@@ -320,12 +320,7 @@ class CallEmitter:
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        target = len(arguments) if routine.updates_copy else -1
-        self.calls.append(
-            CallSpec(
-                kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params), copy_target=target
-            )
-        )
+        self.calls.append(CallSpec(kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params)))
         if growing_axes:
             pairs = zip(results, growing_axes, strict=True)
             return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])

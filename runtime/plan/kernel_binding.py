@@ -80,10 +80,7 @@ class GrowableBuffer(Buffer):
 
 @record(frozen=True)
 class CallSpec:
-    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of an extent and one stride per argument.
-
-    ``copy_target``: index of the buffer that starts as a copy of the first one; -1: none.
-    """
+    """A kernel call. ``buffers``: inputs, then the output. ``outer``: rows of an extent and one stride per argument."""
 
     kernel: kernels.Kernel
     buffers: tuple[Buffer, ...]
@@ -91,7 +88,6 @@ class CallSpec:
     steps: Shape = ()
     outer: tuple[Shape, ...] = ()
     extra: Shape = ()
-    copy_target: int = -1
 
 
 @record(frozen=True)

@@ -41,7 +41,6 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
             _ints(call.steps),
             tuple(map(_ints, call.outer)),
             _ints(call.extra),
-            call.copy_target,
         )
         for call in bound.calls
     ]

@@ -109,11 +109,7 @@ def result_views(
 
 def _is_same(call: CallSpec, copied: CallSpec) -> bool:
     """Is a call bit-identical to the one that reads a copy?"""
-    if (
-        call.kernel is not copied.kernel
-        or len(call.buffers) != len(copied.buffers)
-        or call.copy_target != copied.copy_target
-    ):
+    if call.kernel is not copied.kernel or len(call.buffers) != len(copied.buffers):
         return False
     if all(buffer.contiguous for buffer in call.buffers if buffer.kind == "slot"):
         return (call.dims, call.steps, call.extra) == (copied.dims, copied.steps, copied.extra)

@@ -1,6 +1,6 @@
 """Random loops that write into tensors that they carry, as key and value caches are written.
 
-The next iteration copies only what an iteration wrote; all execution modes and onnxruntime agree.
+All execution modes and onnxruntime agree.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_graph_writer import F32, CarriedLoopWriter, value_info
 from text_models import load_proto
 
-#: Rows, heads and elements of a cache: large enough for incremental updates; as many dirty ranges as are remembered,
-#: and more; small.
+#: Rows, heads and elements of a cache: large ones, one with many short rows, a small one.
 SHAPES = ((6, 2, 32), (5, 3, 40), (4, 70, 4), (3, 2, 5))
 
 

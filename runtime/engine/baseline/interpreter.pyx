@@ -134,7 +134,6 @@ cdef void enter_loop(ExecutionState *s, int index, int64_t trip) noexcept nogil:
         if p.spec != s.slots[e.initial].spec:
             change_spec(s, e.param, s.slots[e.initial].spec, s.slots[e.initial].nbytes)
         copy_bytes(p.data, s.slots[e.initial].data, p.nbytes)
-        p.version = 0
     loop.parts = loop.first_parts
     for k in range(loop.nslices):
         c = loop.slices + k
@@ -231,7 +230,7 @@ cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
         e.previous_in_back = edge_copies(e, r)
         if e.previous_in_back and r.spec:
             copy_bytes(e.back.data, r.data, r.nbytes)
-            e.back.spec, e.back.nbytes, e.back.version = r.spec, r.nbytes, 0
+            e.back.spec, e.back.nbytes = r.spec, r.nbytes
     # From here on the previous values are in the back buffers, or in the results' slots.
     for k in range(loop.nedges):
         e = loop.edges + k

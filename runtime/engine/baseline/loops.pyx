@@ -296,7 +296,7 @@ cdef class Loops:
         e.back.spec, e.back.flags = max(spec, 0), OWN if spec else 0
         e.back.data = np.PyArray_BYTES(owner) if spec else NULL
         e.back.nbytes = np.PyArray_NBYTES(owner) if spec else 0
-        e.back.capacity, e.back.version = e.back.nbytes, 0
+        e.back.capacity = e.back.nbytes
 
     cdef int preserve_results(self, int index, int param) except -1:
         """Before a parameter is edited at a boundary: keep the previous iteration's result readable."""

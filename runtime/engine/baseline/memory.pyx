@@ -104,7 +104,7 @@ cdef class Memory:
         Py_INCREF(owner)
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
-        slot.spec, slot.flags, slot.version = spec, flags, 0
+        slot.spec, slot.flags = spec, flags
         slot.data, slot.nbytes = np.PyArray_BYTES(owner) if spec else NULL, nbytes
         slot.capacity = np.PyArray_NBYTES(owner) if spec and flags & OWN else 0
         if changed:
@@ -151,7 +151,6 @@ cdef class Memory:
     cdef int own(self, int k, int spec) except -1:
         """Give a slot its own buffer for a spec."""
         cdef Slot *slot = self.s.slots + k
-        slot.version = 0     # the caller writes to it
         if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
             slot.flags = OWN
             return 0

@@ -62,7 +62,6 @@ cdef struct Slot:
     int flags
     Py_ssize_t nbytes
     Py_ssize_t capacity   # bytes of the buffer; 0: the slot does not own it
-    int64_t version       # of the buffer in the dirty-range journal; 0: none (dirty_range_journal.h)
 
 cdef struct InputGuard:
     int slot

@@ -210,7 +210,7 @@ cdef inline void empty(Slot *slot):
     """Clear a slot."""
     Py_XDECREF(slot.owner)
     slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
-    slot.capacity = slot.version = 0
+    slot.capacity = 0
 
 
 cdef inline bint keeps_part_array(int storage, int active, int direct) noexcept:
@@ -667,7 +667,6 @@ cdef class Checkpoints:
                 dtype, shape = self.memory.specs.kind(spec)
                 self.loops.set_back_buffer(e, np.empty(shape, dtype), spec)
             memcpy(e.back.data, reader.block, mark.nbytes)
-            e.back.version = 0
             reader.block += mark.nbytes
 
     cdef int restore_scan(self, CheckpointReader reader, int index, int k, int64_t old_entry) except -1:

@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
 from ...kernels.call cimport Call
-from ...kernels.dirty_range_journal cimport DirtyJournal
 from ..baseline.backoff cimport BackoffTimer, earliest_due
 from ..baseline.state cimport Family, InputGuard, LoopState, Region, ExecutionState
 from .scalar.program_structs cimport Program
@@ -127,7 +126,6 @@ cdef struct OptimizerNode:
     VaryingBinding *cache       # bindings for other ranges of the extent: an inline cache
     int ncached
     int counts           # results whose length the calls compute; as many calls precede and follow its own
-    int renews           # one of its calls assigns buffer versions
     int elided           # 1 + number of omitted calls: readers use the sources of the copies (copy_elision)
     int through          # its binding reads the sources of elided copies
     int looks            # one of its bindings does; others request materialization
@@ -143,7 +141,6 @@ cdef struct OptimizerState:
     OptimizerNode *nodes      # of the plan's instructions
     int nnodes
     OptimizerLoop *loops
-    DirtyJournal *journal     # writes on top of copies; NULL: none yet
     int64_t hot_after    # iterations after which a loop gets a scalar program; -1: never
     int fusion_enabled           # nodes run in groups
     int elision_active          # copies are elided

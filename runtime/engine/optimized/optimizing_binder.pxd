@@ -12,6 +12,5 @@ cdef class OptimizingBinder(NodeBinder):
     cdef bint was_elided         # the node being run had elided its copies
 
     cdef int bind_variant(self, int pc, object instruction) except -1
-    cdef int use_incremental_update(self, int pc, Call *call, object spec, dict slot_of_temp) except -1
     cdef int restore_input_copies(self, object instruction, OptimizerNode *n) except -1
     cdef int update_copy_elision(self, object instruction, OptimizerNode *n, bint elided) except -1

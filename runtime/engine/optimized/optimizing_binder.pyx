@@ -1,7 +1,6 @@
 """Optimized bindings: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
 from ...kernels.call cimport Call
-from ...kernels.dirty_range_journal cimport DirtyJournal, IncrementalCopy, loopdbg_journal_clear
 from ..baseline.binder cimport NodeBinder, call_native
 from ..baseline.memory cimport Memory
 from ..baseline.arena cimport arena_alloc
@@ -17,7 +16,6 @@ from ...plan import range_binding
 from ...plan.kernel_binding import DynamicExtentBuffer
 from ...plan.view_binding import bind_with_capacity
 from ..baseline import binder as canonical_value
-from ..baseline.binder import slot_by_temp
 
 
 cdef class OptimizingBinder(NodeBinder):
@@ -109,11 +107,8 @@ cdef class OptimizingBinder(NodeBinder):
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         NodeBinder.release_binding(self, pc)
         if n != NULL:
-            if n.renews:
-                # Buffers with versions from this binding may now be written by other calls.
-                loopdbg_journal_clear(fast(self.s).journal)
             n.varying = NULL
-            n.counts = n.elided = n.through = n.renews = 0
+            n.counts = n.elided = n.through = 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
         """Convert a KernelBinding to C, with extra calls around its own for results of dynamic length."""
@@ -128,32 +123,10 @@ cdef class OptimizingBinder(NodeBinder):
         n.counts = len(dynamic)
         if dynamic:
             ins.follows = SETS_OUTPUTS
-        slot_of_temp = slot_by_temp(instruction, bound)
-        for k, spec in enumerate(bound.calls):
-            if spec.copy_target >= 0:
-                self.use_incremental_update(pc, ins.calls + n.counts + k, spec, slot_of_temp)
         for k, (slot, out) in enumerate(dynamic):
             self.range_bindings.count(n, k, slot, out)
         request_grouping(self.s, instruction.inside)
         return 0
-
-    cdef int use_incremental_update(self, int pc, Call *call, object spec, dict slot_of_temp) except -1:
-        """Let a call update its result to its source incrementally, where that costs less than a copy."""
-        cdef OptimizerState *f = fast(self.s)
-        cdef IncrementalCopy *update
-        source, target = spec.buffers[0], spec.buffers[<int>spec.copy_target]
-        if target.kind != "temp" or target.index not in slot_of_temp:
-            return 0
-        if f.journal == NULL:
-            f.journal = <DirtyJournal *>arena_alloc(self.s.own, 1, sizeof(DirtyJournal))
-        update = <IncrementalCopy *>arena_alloc(self.s.code[pc].calls, 1, sizeof(IncrementalCopy))
-        update.journal = f.journal
-        update.target = &self.s.slots[<int>slot_of_temp[target.index]].version
-        if source.kind == "slot" and source.offset == 0 and \
-                self.s.slots[<int>source.index].nbytes == source.size * source.dtype.itemsize:
-            update.source = &self.s.slots[<int>source.index].version
-        call.renewal = update
-        optimizer_node(self.s, pc).renews = 1
 
     cdef int run_node(self, int pc) except -1:
         cdef OptimizerNode *n = optimizer_node(self.s, pc)

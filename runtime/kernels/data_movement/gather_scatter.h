@@ -6,7 +6,6 @@
 #include <string.h>
 #include "fast_memcpy.h"
 #include "../call.h"
-#include "dirty_range_journal.h"
 
 /* Constant parameters of a call, packed into its first number: bytes of an element and of an index, the reduction and
  * its type, number of further numbers (axes or the length of a tuple), the axis, whether negative indices count from
@@ -19,6 +18,11 @@ static inline loopdbg_index_params loopdbg_unpack_index_params(npy_intp bits) {
                                 (int)(bits >> 24 & 255), (int)(bits >> 32 & 255), (int)(bits >> 40 & 255),
                                 (int)(bits >> 48 & 255)};
     return how;
+}
+
+/* Copy what updates are written to, unless it is in place already. */
+static inline void loopdbg_copy_data(char *out, char const *data, npy_intp bytes) {
+    if (out != data) memcpy(out, data, (size_t)bytes);
 }
 
 static inline int64_t loopdbg_index(char const *indices, npy_intp k, int size) {
@@ -126,15 +130,14 @@ static int loopdbg_scatter_elements(loopdbg_call *original) {
     loopdbg_index_params how = loopdbg_unpack_index_params(call->extra[0]);
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    loopdbg_journal_entry *change = loopdbg_begin_incremental_copy(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
+    loopdbg_copy_data(out, LOOPDBG_ARG(call, 0), call->extra[1]);
     memmove(call->extra + 1, call->extra + 2, (LOOPDBG_MAX_EXTRA - 2) * sizeof(npy_intp));
     if (how.reduction == LOOPDBG_SET && how.size == 4) {
-        EACH_ELEMENT(memcpy(out + 4 * from, updates + 4 * k, 4); loopdbg_mark_dirty(change, 4 * from, 4);)
-        return loopdbg_commit_version(call, change);
+        EACH_ELEMENT(memcpy(out + 4 * from, updates + 4 * k, 4);)
+        return 0;
     }
-    EACH_ELEMENT(if (loopdbg_reduce_into(out + how.size * from, updates + how.size * k, 1, &how)) return 1;
-                 loopdbg_mark_dirty(change, how.size * from, how.size);)
-    return loopdbg_commit_version(call, change);
+    EACH_ELEMENT(if (loopdbg_reduce_into(out + how.size * from, updates + how.size * k, 1, &how)) return 1;)
+    return 0;
 }
 
 /* --- Tuples of indices, each for a block. extra: parameters, batches, tuples, elements of a block, then the lengths of
@@ -176,13 +179,12 @@ static int loopdbg_scatter_tuples(loopdbg_call *call) {
     npy_intp tuples = call->extra[2], count = call->extra[3], block = count * how.size;
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    loopdbg_journal_entry *change = loopdbg_begin_incremental_copy(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
+    loopdbg_copy_data(out, LOOPDBG_ARG(call, 0), call->extra[1]);
     for (npy_intp k = 0; k < tuples; k++) {
         npy_intp place = loopdbg_tuple_offset(indices, k, call->extra + 4, &how);
         if (place < 0 || loopdbg_reduce_into(out + place * block, updates + k * block, count, &how)) return 1;
-        loopdbg_mark_dirty(change, place * block, block);
     }
-    return loopdbg_commit_version(call, change);
+    return 0;
 }
 
 /* --- Rows along an axis. extra: parameters, data bytes, rows before it, its length, indices, elements of a block. */
@@ -193,16 +195,15 @@ static int loopdbg_scatter_rows(loopdbg_call *call) {
     npy_intp outer = call->extra[2], length = call->extra[3], n = call->extra[4], block = call->extra[5] * how.size;
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    loopdbg_journal_entry *change = loopdbg_begin_incremental_copy(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
+    loopdbg_copy_data(out, LOOPDBG_ARG(call, 0), call->extra[1]);
     for (npy_intp o = 0; o < outer; o++)
         for (npy_intp k = 0; k < n; k++, updates += block) {
             int64_t place = loopdbg_normalize_index(loopdbg_index(indices, k, how.index_size), length, how.negative);
             if (place < 0) return 1;
             npy_intp first = (o * length + place) * block;
             loopdbg_memcpy(out + first, updates, (size_t)block);
-            loopdbg_mark_dirty(change, first, block);
         }
-    return loopdbg_commit_version(call, change);
+    return 0;
 }
 
 /* data, updates, indices (int64, one per batch) -> out: n rows from the batch's index on. extra: circular, bytes of
@@ -213,7 +214,7 @@ static int loopdbg_scatter_runs(loopdbg_call *call) {
     char const *updates = LOOPDBG_ARG(call, 1);
     int64_t const *indices = (int64_t const *)LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    loopdbg_journal_entry *change = loopdbg_begin_incremental_copy(call, out, LOOPDBG_ARG(call, 0), x[1]);
+    loopdbg_copy_data(out, LOOPDBG_ARG(call, 0), x[1]);
     for (npy_intp b = 0; b < batches; b++) {
         int64_t first = indices[b];
         if (first < 0 || (!x[0] && first + n > length)) return 1;
@@ -221,10 +222,9 @@ static int loopdbg_scatter_runs(loopdbg_call *call) {
             for (npy_intp k = 0; k < n; k++, updates += block) {
                 npy_intp offset = ((b * outer + o) * length + (first + k) % length) * block;
                 loopdbg_memcpy(out + offset, updates, (size_t)block);
-                loopdbg_mark_dirty(change, offset, block);
             }
     }
-    return loopdbg_commit_version(call, change);
+    return 0;
 }
 
 #endif

@@ -164,7 +164,6 @@ LIVES_BY: dict[str, Callable[[], Loaded]] = {
     "appends in place": growing,
     "capacity for more": growing,
     "data-dependent shapes": written,
-    "in-place updates": written,
     "bytes in 32 bits": bytes_of,
     "shared sequences": sequence,
     "buffers exchanged": large,

@@ -241,7 +241,7 @@ cdef class CopyElision:
         view = self.binder.views[pc][0]
         if view.kind != "slot" or view.index not in instruction.inputs or not is_contiguous(view):
             return False
-        if ins.kind != NATIVE or n.varying != NULL or n.cache != NULL or ins.ncalls != 1 or ins.nguards or n.renews:
+        if ins.kind != NATIVE or n.varying != NULL or n.cache != NULL or ins.ncalls != 1 or ins.nguards:
             return False
         slot, source = self.s.slots + <int>instruction.outputs[0], self.s.slots + <int>view.index
         return slot.spec != 0 and slot.flags == OWN and slot.nbytes >= MIN_ELIDED_BYTES and source.spec != 0 and \

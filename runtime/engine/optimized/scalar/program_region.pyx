@@ -393,7 +393,7 @@ cdef void restore_previous_values(ExecutionState *s, Program *program) noexcept 
         param = s.slots + e.param
         e.previous_in_back = edge_copies(e, s.slots + e.result)
         if e.previous_in_back:
-            e.back.spec, e.back.nbytes, e.back.version = param.spec, param.nbytes, 0
+            e.back.spec, e.back.nbytes = param.spec, param.nbytes
         memcpy(previous_value_slot(s, e).data, program.core.registers + root.before[k], param.nbytes)
 
 

@@ -22,7 +22,6 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from ....kernels.call cimport Call
-from ....kernels.dirty_range_journal cimport IncrementalCopy
 from ...baseline.memory cimport Memory
 from ...baseline.arena cimport arena_free_tree, arena_alloc
 from ...baseline.spec_table cimport extent_of, spec_of
@@ -154,9 +153,6 @@ cdef class RangeBindings:
         numbers = []
         for k, spec in enumerate(bound.calls):
             call = ins.calls + n.counts + k
-            if call.renewal != NULL:
-                # The amount to copy varies.
-                (<IncrementalCopy *>call.renewal).source = NULL
             for j, value in enumerate(spec.dims):
                 self.number(numbers, <size_t>&call.dims[j], value)
             for j, value in enumerate(spec.steps):
