@@ -24,7 +24,7 @@ from .matmul import matmul_product
 from .normalize import softmax_over
 from .operator_helpers import cast, check_broadcastable, constant, is_float, working_dtype
 from .primitives import RoutineCall
-from .registry import inherit_attributes, onnx, openvino
+from .registry import older_version, onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -340,35 +340,9 @@ def attention(
     return (y, *results[1:])[:n_outputs]
 
 
-@onnx("Attention", since=24)
-@inherit_attributes(attention, "left_window_size", "right_window_size")
-def attention_24(
-    p: P,
-    q: T,
-    k: T,
-    v: T,
-    attn_mask: T | None = None,
-    past_key: T | None = None,
-    past_value: T | None = None,
-    nonpad_kv_seqlen: T | None = None,
-    **attributes: Any,
-) -> Any:
-    return attention(p, q, k, v, attn_mask, past_key, past_value, nonpad_kv_seqlen, **attributes)
-
-
-@onnx("Attention", since=23)
-@inherit_attributes(attention_24)
-def attention_23(
-    p: P,
-    q: T,
-    k: T,
-    v: T,
-    attn_mask: T | None = None,
-    past_key: T | None = None,
-    past_value: T | None = None,
-    **attributes: Any,
-) -> Any:
-    return attention(p, q, k, v, attn_mask, past_key, past_value, **attributes)
+_WINDOW = ("left_window_size", "right_window_size")
+onnx("Attention", since=24)(older_version(attention, *_WINDOW))
+onnx("Attention", since=23)(older_version(attention, *_WINDOW, inputs=6))
 
 
 def _split_heads(p: P, x: T, count: int, name: str) -> T:

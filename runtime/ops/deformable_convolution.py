@@ -11,7 +11,7 @@ from ..errors import ModelError
 from ..graph import Array
 from .axis_arguments import unknown_value_error
 from .operator_helpers import working_dtype
-from .registry import Ints, inherit_attributes, onnx, openvino
+from .registry import Ints, older_version, onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -119,10 +119,9 @@ def deformable_convolution_8(
     return out.astype(x.dtype)
 
 
-@openvino("DeformableConvolution", native=False)
-@inherit_attributes(deformable_convolution_8, "bilinear_interpolation_pad")
-def deformable_convolution_1(p: P, x: Array, offsets: Array, filters: Array, **attributes: Any) -> Any:
-    return deformable_convolution_8(p, x, offsets, filters, **attributes)
+openvino("DeformableConvolution", native=False)(
+    older_version(deformable_convolution_8, "bilinear_interpolation_pad", inputs=3)
+)
 
 
 @onnx("DeformConv", since=19, native=False)

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axis_arguments import read_ints
-from .registry import Floats, inherit_attributes, openvino
+from .registry import Floats, older_version, openvino
 
 P = Any
 _F32 = np.float32
@@ -110,10 +110,7 @@ def prior_box(
     return _boxes_with_variances(boxes.clip(0, 1) if clip else boxes, variance)
 
 
-@openvino("PriorBox", native=False)
-@inherit_attributes(prior_box, "min_max_aspect_ratios_order")
-def prior_box_1(p: P, layer: Array, image: Array, **attributes: Any) -> Any:
-    return prior_box(p, layer, image, **attributes)
+openvino("PriorBox", native=False)(older_version(prior_box, "min_max_aspect_ratios_order"))
 
 
 @openvino("PriorBoxClustered", native=False)

@@ -188,6 +188,20 @@ def inherit_attributes(other: Function | type, *without: str) -> Callable[[Funct
     return apply
 
 
+def older_version(newer: Function, *without: str, inputs: int | None = None) -> Function:
+    """An operator as ``newer``, without some attributes, and with the first ``inputs`` inputs only."""
+
+    @functools.wraps(newer)
+    def older(*arguments: Any, **attributes: Any) -> Any:
+        return newer(*arguments, **attributes)
+
+    parameters = list(inspect.signature(newer).parameters.values())
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY][: None if inputs is None else inputs + 1]
+    attributes = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in without]
+    older.__dict__["__signature__"] = inspect.Signature([*positional, *attributes])
+    return older
+
+
 @cache
 def _load_families() -> None:
     for family in _FAMILY_MODULES:
