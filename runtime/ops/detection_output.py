@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
+from ..record import record
 from .axis_arguments import unknown_value_error
 from .non_max_suppression import intersection_over_union, select_presorted
 from .operator_helpers import working_dtype
@@ -24,23 +25,50 @@ _F32 = np.float32
 # --- DetectionOutput
 
 
-def _decode_boxes(priors: Array, variances: Array | None, offsets: Array, code_type: str, clip: bool) -> Array:
+@record(frozen=True)
+class DetectionAttributes:
+    """The attributes of DetectionOutput."""
+
+    keep_top_k: Ints
+    nms_threshold: float
+    background_label_id: int = 0
+    top_k: int = -1
+    variance_encoded_in_target: bool = False
+    code_type: str = "caffe.PriorBoxParameter.CORNER"
+    share_location: bool = True
+    confidence_threshold: float = 0.0
+    clip_after_nms: bool = False
+    clip_before_nms: bool = False
+    decrease_label_id: bool = False
+    normalized: bool = False
+    input_height: int = 1
+    input_width: int = 1
+    objectness_score: float = 0.0
+
+    @property
+    def prior_size(self) -> int:
+        """Numbers of a prior: its corners, and an image index before them unless ``normalized``."""
+        return 4 if self.normalized else 5
+
+
+def _decode_boxes(priors: Array, variances: Array | None, offsets: Array, attrs: DetectionAttributes) -> Array:
     """Decode boxes from priors ``[n, 4]`` and predicted offsets."""
     shift = offsets if variances is None else offsets * variances
-    if code_type.endswith("CENTER_SIZE"):
+    if attrs.code_type.endswith("CENTER_SIZE"):
         sizes = priors[:, 2:] - priors[:, :2]
         center = shift[:, :2] * sizes + (priors[:, :2] + priors[:, 2:]) / 2
         half = np.exp(shift[:, 2:]) * sizes / 2
         boxes = np.concatenate([center - half, center + half], 1)
-    elif code_type.endswith("CORNER"):
+    elif attrs.code_type.endswith("CORNER"):
         boxes = priors + shift
     else:
         code_types = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
-        raise unknown_value_error("code_type", code_type, code_types)
-    return boxes.clip(0, 1) if clip else boxes
+        raise unknown_value_error("code_type", attrs.code_type, code_types)
+    return boxes.clip(0, 1) if attrs.clip_before_nms else boxes
 
 
 @openvino("DetectionOutput", since=8, native=False)
+@inherit_attributes(DetectionAttributes)
 def detection_output(
     p: P,
     locations: Array,
@@ -48,50 +76,15 @@ def detection_output(
     proposals: Array,
     other_confidences: Array | None = None,
     other_locations: Array | None = None,
-    *,
-    background_label_id: int = 0,
-    top_k: int = -1,
-    variance_encoded_in_target: bool = False,
-    keep_top_k: Ints,
-    code_type: str = "caffe.PriorBoxParameter.CORNER",
-    share_location: bool = True,
-    nms_threshold: float,
-    confidence_threshold: float = 0.0,
-    clip_after_nms: bool = False,
-    clip_before_nms: bool = False,
-    decrease_label_id: bool = False,
-    normalized: bool = False,
-    input_height: int = 1,
-    input_width: int = 1,
-    objectness_score: float = 0.0,
+    **attributes: Any,
 ) -> Array:
-    size = 4 if normalized else 5
-    priors = proposals.shape[2] // size
-    return _detection_output(
-        locations,
-        confidences,
-        proposals,
-        other_confidences,
-        other_locations,
-        num_classes=confidences.shape[1] // max(priors, 1),
-        background=background_label_id,
-        top_k=top_k,
-        encoded=variance_encoded_in_target,
-        keep=keep_top_k[0] if keep_top_k else -1,
-        code_type=code_type,
-        share=share_location,
-        threshold=nms_threshold,
-        confidence=confidence_threshold,
-        clip_after=clip_after_nms,
-        clip_before=clip_before_nms,
-        by_prior=decrease_label_id,
-        scale=None if normalized else (input_width, input_height),
-        objectness=objectness_score,
-    )
+    attrs = DetectionAttributes(**attributes)
+    classes = confidences.shape[1] // max(proposals.shape[2] // attrs.prior_size, 1)
+    return _detection_output(locations, confidences, proposals, other_confidences, other_locations, classes, attrs)
 
 
 @openvino("DetectionOutput", native=False)
-@inherit_attributes(detection_output)
+@inherit_attributes(DetectionAttributes)
 def detection_output_1(
     p: P,
     locations: Array,
@@ -101,15 +94,14 @@ def detection_output_1(
     other_locations: Array | None = None,
     *,
     num_classes: int,
-    normalized: bool = False,
     **attributes: Any,
-) -> Any:
+) -> Array:
     """Version 1 has the number of classes as an attribute; version 8 derives it."""
-    priors = proposals.shape[2] // (4 if normalized else 5)
+    attrs = DetectionAttributes(**attributes)
+    priors = proposals.shape[2] // attrs.prior_size
     if confidences.shape[1] != num_classes * priors:
         raise ValueError(f"confidences of {confidences.shape} do not fit {num_classes} classes and {priors} priors")
-    inputs = (locations, confidences, proposals, other_confidences, other_locations)
-    return detection_output(p, *inputs, normalized=normalized, **attributes)
+    return _detection_output(locations, confidences, proposals, other_confidences, other_locations, num_classes, attrs)
 
 
 def _detection_output(
@@ -118,52 +110,40 @@ def _detection_output(
     proposals: Array,
     other_confidences: Array | None,
     other_locations: Array | None,
-    *,
     num_classes: int,
-    background: int,
-    top_k: int,
-    encoded: bool,
-    keep: int,
-    code_type: str,
-    share: bool,
-    threshold: float,
-    confidence: float,
-    clip_after: bool,
-    clip_before: bool,
-    by_prior: bool,
-    scale: tuple[int, int] | None,
-    objectness: float,
+    attrs: DetectionAttributes,
 ) -> Array:
     """Rows (image, class, score, corners); the first unused row starts with -1."""
     working = working_dtype(locations.dtype)
     images = len(locations)
-    size = 4 if scale is None else 5
+    size, share, top_k = attrs.prior_size, attrs.share_location, attrs.top_k
+    keep = attrs.keep_top_k[0] if attrs.keep_top_k else -1
     count = proposals.shape[2] // size
     location_classes = 1 if share else num_classes
     offsets = locations.astype(working).reshape(images, count, location_classes, 4)
     scores = confidences.astype(working).reshape(images, count, num_classes)
     if other_confidences is not None:
-        is_background = other_confidences.astype(working).reshape(images, count, 2)[:, :, 1] < objectness
-        background_scores = np.arange(num_classes) == background
+        is_background = other_confidences.astype(working).reshape(images, count, 2)[:, :, 1] < attrs.objectness_score
+        background_scores = np.arange(num_classes) == attrs.background_label_id
         scores = np.where(is_background[:, :, None], background_scores.astype(working), scores)
     rows: list[list[float]] = []
     for k in range(images):
         table = proposals[min(k, len(proposals) - 1)].astype(working)
         priors = table[0].reshape(count, size)[:, size - 4 :]
-        if scale is not None:
-            priors = priors / np.array([*scale, *scale], working)
-        variances = None if encoded else table[1][: count * 4].reshape(count, 4)
+        if not attrs.normalized:
+            priors = priors / np.array([attrs.input_width, attrs.input_height] * 2, working)
+        variances = None if attrs.variance_encoded_in_target else table[1][: count * 4].reshape(count, 4)
         boxes: dict[int, Array] = {}
         for location_class in range(location_classes):
             label = -1 if share else location_class
-            if background > -1 and label == background:
+            if attrs.background_label_id > -1 and label == attrs.background_label_id:
                 continue
             class_priors = priors
             if other_locations is not None:
                 refinement = other_locations[k].astype(working).reshape(count, location_classes, 4)[:, location_class]
-                class_priors = _decode_boxes(class_priors, variances, refinement, code_type, clip_before)
-            boxes[label] = _decode_boxes(class_priors, variances, offsets[k, :, location_class], code_type, clip_before)
-        picks = _select_per_class(scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior)
+                class_priors = _decode_boxes(class_priors, variances, refinement, attrs)
+            boxes[label] = _decode_boxes(class_priors, variances, offsets[k, :, location_class], attrs)
+        picks = _select_per_class(scores[k], boxes, attrs)
         total = sum(len(chosen) for chosen in picks.values())
         if keep > -1 and total > keep:
             ranked = [(-scores[k, box, label], box, label) for label, chosen in picks.items() for box in chosen]
@@ -172,8 +152,8 @@ def _detection_output(
         for label, chosen in sorted(picks.items()):
             for box in chosen:
                 corners = boxes[-1 if share else label][box]
-                corners = corners.clip(0, 1) if clip_after else corners
-                output_label = label - 1 if by_prior else label
+                corners = corners.clip(0, 1) if attrs.clip_after_nms else corners
+                output_label = label - 1 if attrs.decrease_label_id else label
                 rows.append([k, output_label, scores[k, box, label], *corners])
     # Output capacity by the specification.
     capacity = keep if keep > 0 else (num_classes * top_k if top_k > 0 else num_classes * count)
@@ -184,19 +164,12 @@ def _detection_output(
     return out
 
 
-def _select_per_class(
-    scores: Array,
-    boxes: dict[int, Array],
-    share: bool,
-    background: int,
-    top_k: int,
-    threshold: float,
-    confidence: float,
-    by_prior: bool,
-) -> dict[int, list[int]]:
-    """Select the boxes of each class. ``by_prior``: each prior has only its best class."""
+def _select_per_class(scores: Array, boxes: dict[int, Array], attrs: DetectionAttributes) -> dict[int, list[int]]:
+    """Select the boxes of each class. ``decrease_label_id``: each prior has only its best class."""
     count, classes = scores.shape
-    if not by_prior:
+    background, top_k, threshold = attrs.background_label_id, attrs.top_k, attrs.nms_threshold
+    confidence, share = attrs.confidence_threshold, attrs.share_location
+    if not attrs.decrease_label_id:
         picks: dict[int, list[int]] = {}
         for label in range(classes):
             table = boxes.get(-1 if share else label)

@@ -7,17 +7,19 @@ internal layout is ``[batch, heads, rows, width]``.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..record import record
 from . import attention as core
 from .matmul import matmul_product
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import cast, constant, full_constant, is_float, working_dtype
-from .registry import Ints, apply_standard_operator, onnx
+from .registry import Ints, apply_standard_operator, inherit_attributes, onnx
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -181,20 +183,28 @@ def sum_biases(p: P, parts: list[T | None]) -> T | None:
 # --- Attention.
 
 
+@record(frozen=True)
+class AttentionAttributes:
+    """The attributes that Attention, QAttention and MultiHeadAttention share."""
+
+    num_heads: int
+    unidirectional: int = 0
+    mask_filter_value: float = _MASKED_SCORE
+    scale: float | None = None
+    n_outputs: int = 1
+
+    def score_bias(self, p: P, q: T, total: int, mask: T | None, attention_bias: T | None) -> T | None:
+        """The sum of the biases of a mask, of causality, and of the input."""
+        batch, _, rows, _ = q.shape
+        masked = None if mask is None else mask_to_bias(p, mask, batch, rows, total, self.mask_filter_value, q.dtype)
+        causal = _causal_bias(p, rows, total, q.dtype) if self.unidirectional else None
+        return sum_biases(p, [masked, causal, attention_bias])
+
+
 def _attention(
-    p: P,
-    qkv: tuple[T, T, T],
-    num_heads: int,
-    mask: T | None,
-    past: T | None,
-    attention_bias: T | None,
-    unidirectional: int,
-    masked: float,
-    scale: float | None,
-    n_outputs: int,
+    p: P, qkv: Iterable[T], mask: T | None, past: T | None, attention_bias: T | None, attrs: AttentionAttributes
 ) -> Any:
-    q, k, v = (split_heads(p, x, num_heads) for x in qkv)
-    batch, _, rows, width = q.shape
+    q, k, v = (split_heads(p, x, attrs.num_heads) for x in qkv)
     if past is not None:
 
         def cached(index: int) -> T:
@@ -202,17 +212,9 @@ def _attention(
             return p.reshape(part, past.shape[1:])
 
         k, v = append_to_cache(p, cached(0), k), append_to_cache(p, cached(1), v)
-    total = k.shape[2]
-    bias = sum_biases(
-        p,
-        [
-            None if mask is None else mask_to_bias(p, mask, batch, rows, total, masked, q.dtype),
-            _causal_bias(p, rows, total, q.dtype) if unidirectional else None,
-            attention_bias,
-        ],
-    )
-    y = merge_heads(p, attend(p, q, k, v, _default_scale(scale, width), bias)[0])
-    if n_outputs == 1:
+    bias = attrs.score_bias(p, q, k.shape[2], mask, attention_bias)
+    y = merge_heads(p, attend(p, q, k, v, _default_scale(attrs.scale, q.shape[3]), bias)[0])
+    if attrs.n_outputs == 1:
         return y
     if k.shape != v.shape:
         raise ModelError("the present of Attention needs keys and values of one width")
@@ -222,6 +224,7 @@ def _attention(
 
 
 @onnx("Attention", domain=MICROSOFT)
+@inherit_attributes(AttentionAttributes)
 def attention(
     p: P,
     x: T,
@@ -232,15 +235,11 @@ def attention(
     attention_bias: T | None = None,
     past_sequence_length: T | None = None,
     *,
-    num_heads: int,
-    unidirectional: int = 0,
     do_rotary: int = 0,
     rotary_embedding_dim: int = 0,
     qkv_hidden_sizes: Ints = (),
     past_present_share_buffer: int = 0,
-    mask_filter_value: float = _MASKED_SCORE,
-    scale: float | None = None,
-    n_outputs: int = 1,
+    **attributes: Any,
 ) -> Any:
     """Self-attention with a combined projection to queries, keys and values."""
     reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
@@ -248,12 +247,12 @@ def attention(
     if bias is not None:
         combined = p.map(np.add, combined, bias)
     sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
-    qkv = tuple(slice_columns(p, combined, sum(sizes[:index]), sizes[index]) for index in range(3))
-    parts = (num_heads, mask_index, past, attention_bias, unidirectional, mask_filter_value, scale, n_outputs)
-    return _attention(p, (qkv[0], qkv[1], qkv[2]), *parts)
+    qkv = [slice_columns(p, combined, sum(sizes[:index]), sizes[index]) for index in range(3)]
+    return _attention(p, qkv, mask_index, past, attention_bias, AttentionAttributes(**attributes))
 
 
 @onnx("QAttention", domain=MICROSOFT)
+@inherit_attributes(AttentionAttributes)
 def quantized_attention(
     p: P,
     x: T,
@@ -266,13 +265,9 @@ def quantized_attention(
     weight_zero_point: T | None = None,
     past: T | None = None,
     *,
-    num_heads: int,
-    unidirectional: int = 0,
     do_rotary: int = 0,
     past_present_share_buffer: int = 0,
-    mask_filter_value: float = _MASKED_SCORE,
-    scale: float | None = None,
-    n_outputs: int = 1,
+    **attributes: Any,
 ) -> Any:
     """Self-attention with an integer projection."""
     reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
@@ -280,10 +275,8 @@ def quantized_attention(
     factor = p.map(np.multiply, input_scale, weight_scale)
     combined = p.map(np.add, p.map(np.multiply, cast(p, products, factor.dtype), factor), bias)
     size = weight.shape[1] // 3
-    q, k, v = (slice_columns(p, combined, index * size, size) for index in range(3))
-    return _attention(
-        p, (q, k, v), num_heads, mask_index, past, None, unidirectional, mask_filter_value, scale, n_outputs
-    )
+    qkv = [slice_columns(p, combined, index * size, size) for index in range(3)]
+    return _attention(p, qkv, mask_index, past, None, AttentionAttributes(**attributes))
 
 
 def integer_product(p: P, a: T, b: T, a_zero: T | None, b_zero: T | None) -> T:
@@ -302,6 +295,7 @@ def reject_inputs(**attributes: int) -> None:
 
 
 @onnx("MultiHeadAttention", domain=MICROSOFT)
+@inherit_attributes(AttentionAttributes)
 def multi_head_attention(
     p: P,
     query: T,
@@ -314,12 +308,7 @@ def multi_head_attention(
     past_value: T | None = None,
     past_sequence_length: T | None = None,
     cache_indirection: T | None = None,
-    *,
-    num_heads: int,
-    unidirectional: int = 0,
-    mask_filter_value: float = _MASKED_SCORE,
-    scale: float | None = None,
-    n_outputs: int = 1,
+    **attributes: Any,
 ) -> Any:
     """The query may include keys and values (``[batch, rows, heads, 3, width]``), the key values (``[..., 2,
     width]``)."""
@@ -350,24 +339,15 @@ def multi_head_attention(
             value = p.map(np.add, value, parts[2])
     if value is None:
         raise ModelError("MultiHeadAttention has no values")
-    q = split_heads(p, query, num_heads)
-    k = key if key.ndim == 4 else split_heads(p, key, num_heads)
-    v = value if value.ndim == 4 else split_heads(p, value, num_heads)
+    attrs = AttentionAttributes(**attributes)
+    q = split_heads(p, query, attrs.num_heads)
+    k = key if key.ndim == 4 else split_heads(p, key, attrs.num_heads)
+    v = value if value.ndim == 4 else split_heads(p, value, attrs.num_heads)
     k, v = append_to_cache(p, past_key, k), append_to_cache(p, past_value, v)
-    batch, _, rows, width = q.shape
-    total = k.shape[2]
-    score_bias = sum_biases(
-        p,
-        [
-            None
-            if key_padding_mask is None
-            else mask_to_bias(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
-            _causal_bias(p, rows, total, q.dtype) if unidirectional else None,
-            attention_bias,
-        ],
-    )
-    y, scores, _ = attend(p, q, k, v, _default_scale(scale, width), score_bias, with_scores=n_outputs > 3)
-    return (merge_heads(p, y), k, v, scores)[:n_outputs]
+    bias = attrs.score_bias(p, q, k.shape[2], key_padding_mask, attention_bias)
+    scale = _default_scale(attrs.scale, q.shape[3])
+    y, scores, _ = attend(p, q, k, v, scale, bias, with_scores=attrs.n_outputs > 3)
+    return (merge_heads(p, y), k, v, scores)[: attrs.n_outputs]
 
 
 # --- Rotary embeddings.

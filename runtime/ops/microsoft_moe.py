@@ -15,7 +15,7 @@ from .axis_arguments import decode_string, unknown_value_error
 from .elementwise import clamp_to_bounds
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import constant
-from .registry import onnx
+from .registry import inherit_attributes, onnx
 
 P = Any  # Primitives[T]
 _FLOAT32 = np.dtype(np.float32)
@@ -23,24 +23,53 @@ _ACTIVATIONS = ("relu", "gelu", "silu", "swiglu", "identity")
 
 
 @record(frozen=True)
-class ExpertActivation:
-    """The activation of an expert. ``fusion``: layout of SwiGLU's gate and linear part: two products (0), interleaved
-    in one (1), or concatenated in one (2)."""
+class ExpertAttributes:
+    """The common attributes of MoE and QMoE.
 
-    name: str
-    fusion: int
-    alpha: float
-    beta: float
-    limit: float | None
+    ``swiglu_fusion``: layout of SwiGLU's gate and linear part: two products (0), interleaved in one (1), or
+    concatenated in one (2).
+    """
+
+    activation_type: str = "relu"
+    activation_alpha: float = 1.0
+    activation_beta: float = 0.0
+    k: int = 1
+    normalize_routing_weights: int = 0
+    swiglu_fusion: int = 0
+    swiglu_limit: float | None = None
+    swiglu_limit_after_activation: int = 0
+    use_sparse_mixer: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("swiglu_limit_after_activation", "use_sparse_mixer"):
+            if value := getattr(self, name):
+                raise UnsupportedError(f"{name}={value} is not supported; onnxruntime has it for other providers")
+
+    def check_activation(self, has_third: bool) -> None:
+        """Raises: ModelError: unknown activation or layout."""
+        name, fusion = self.activation, self.swiglu_fusion
+        if name not in _ACTIVATIONS:
+            raise unknown_value_error("activation_type", name, _ACTIVATIONS)
+        if fusion not in (0, 1, 2):
+            raise ModelError(f"swiglu_fusion={fusion} is none of 0, 1, 2")
+        if name == "swiglu" and bool(fusion) == has_third:
+            presence = "it has them" if has_third else "they are absent"
+            raise ModelError(
+                f"swiglu_fusion={fusion} says whether there are weights of a third product, and {presence}"
+            )
+
+    @property
+    def activation(self) -> str:
+        return decode_string(self.activation_type)
 
     @property
     def parts(self) -> int:
         """Columns of the first product per output column."""
-        return 2 if self.name == "swiglu" and self.fusion else 1
+        return 2 if self.activation == "swiglu" and self.swiglu_fusion else 1
 
-    def __call__(self, p: P, x: Array, other: Array | None) -> Array:
-        """``x``: the first product; ``other``: the third one, if any."""
-        match self.name:
+    def activate(self, p: P, x: Array, other: Array | None) -> Array:
+        """The activation of an expert. ``x``: the first product; ``other``: the third one, if any."""
+        match self.activation:
             case "relu":
                 y = relu(p, x)
             case "gelu":  # onnxruntime's experts use the tanh approximation
@@ -57,16 +86,16 @@ class ExpertActivation:
     def _swiglu(self, p: P, x: Array, other: Array | None) -> Array:
         if other is not None:
             gate, linear = x, other
-        elif self.fusion == 1:
+        elif self.swiglu_fusion == 1:
             gate, linear = x[..., ::2], x[..., 1::2]
         else:
             half = x.shape[-1] // 2
             gate, linear = x[..., :half], x[..., half:]
-        if self.limit is not None:
-            high, low = constant(p, self.limit, x.dtype), constant(p, -self.limit, x.dtype)
+        if self.swiglu_limit is not None:
+            high, low = constant(p, self.swiglu_limit, x.dtype), constant(p, -self.swiglu_limit, x.dtype)
             gate, linear = clamp_to_bounds(p, gate, None, high), clamp_to_bounds(p, linear, low, high)
-        gate_factor = sigmoid(p, p.map(np.multiply, gate, constant(p, self.alpha, x.dtype)))
-        shifted = p.map(np.add, linear, constant(p, self.beta, x.dtype))
+        gate_factor = sigmoid(p, p.map(np.multiply, gate, constant(p, self.activation_alpha, x.dtype)))
+        shifted = p.map(np.add, linear, constant(p, self.activation_beta, x.dtype))
         result: Array = p.map(np.multiply, p.map(np.multiply, gate, gate_factor), shifted)
         return result
 
@@ -75,32 +104,16 @@ class ExpertActivation:
 _Weights = Callable[[int], tuple[Array, Array | None]]
 
 
-def _activation(
-    name: str, fusion: int, alpha: float, beta: float, limit: float | None, has_third: bool
-) -> ExpertActivation:
-    """Raises: ModelError: unknown activation or layout."""
-    name = decode_string(name)
-    if name not in _ACTIVATIONS:
-        raise unknown_value_error("activation_type", name, _ACTIVATIONS)
-    if fusion not in (0, 1, 2):
-        raise ModelError(f"swiglu_fusion={fusion} is none of 0, 1, 2")
-    if name == "swiglu" and bool(fusion) == has_third:
-        presence = "it has them" if has_third else "they are absent"
-        raise ModelError(f"swiglu_fusion={fusion} says whether there are weights of a third product, and {presence}")
-    return ExpertActivation(name, fusion, alpha, beta, limit)
-
-
 def _mix_experts(
     p: P,
     x: Array,
     router: Array,
     shares: Array | None,
-    activation: ExpertActivation,
+    attrs: ExpertAttributes,
     layers: tuple[_Weights, _Weights, _Weights | None],
-    k: int,
-    normalize: int,
 ) -> Array:
     """The weighted sum of the top ``k`` experts of each row, with weights from the router or ``shares``."""
+    k = attrs.k
     rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
     count = router.shape[-1]
     for array, name in ((router, "router_probs"), (shares, "router_weights")):
@@ -115,7 +128,7 @@ def _mix_experts(
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares = powers / powers.sum(axis=1, keepdims=True)
     weights = np.take_along_axis(shares.astype(np.float32), best, 1)
-    if normalize:
+    if attrs.normalize_routing_weights:
         weights = weights / weights.sum(axis=1, keepdims=True)
     total = np.zeros((len(rows), x.shape[-1]), np.float32)
     for rank in range(k):
@@ -123,7 +136,7 @@ def _mix_experts(
             selected = np.nonzero(best[:, rank] == expert)[0]
             inner = _product(p, rows[selected], layers[0](expert))
             other = None if layers[2] is None else _product(p, rows[selected], layers[2](expert))
-            y = _product(p, activation(p, inner, other), layers[1](expert))
+            y = _product(p, attrs.activate(p, inner, other), layers[1](expert))
             total[selected] += weights[selected, rank, None] * y
     return total.reshape(x.shape).astype(x.dtype)
 
@@ -147,13 +160,8 @@ def _expert_sizes(x: Array, router: Array, first: Array) -> tuple[int, int, int]
     return router.shape[1], x.shape[-1], first.shape[1]
 
 
-def _reject_inputs(**attributes: int) -> None:
-    for name, value in attributes.items():
-        if value:
-            raise UnsupportedError(f"{name}={value} is not supported; onnxruntime has it for other providers")
-
-
 @onnx("MoE", domain=MICROSOFT, native=False)
+@inherit_attributes(ExpertAttributes)
 def mixture_of_experts(
     p: P,
     x: Array,
@@ -164,32 +172,22 @@ def mixture_of_experts(
     fc2_bias: Array | None = None,
     fc3: Array | None = None,
     fc3_bias: Array | None = None,
-    *,
-    activation_type: str = "relu",
-    activation_alpha: float = 1.0,
-    activation_beta: float = 0.0,
-    k: int = 1,
-    normalize_routing_weights: int = 0,
-    swiglu_fusion: int = 0,
-    swiglu_limit: float | None = None,
-    swiglu_limit_after_activation: int = 0,
-    use_sparse_mixer: int = 0,
+    **attributes: Any,
 ) -> Array:
-    _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
-    activation_settings = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
-    activation = _activation(activation_type, *activation_settings)
+    attrs = ExpertAttributes(**attributes)
+    attrs.check_activation(fc3 is not None)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
-    inner = outputs // activation.parts
+    inner = outputs // attrs.parts
 
     def layer(name: str, weights: Array, bias: Array | None, rows: int, columns: int) -> _Weights:
         _check(f"{name}_experts_weights", weights, (experts, rows, columns))
         _check(f"{name}_experts_bias", bias, (experts, rows))
         return lambda e: (weights[e].astype(np.float32), None if bias is None else bias[e])
 
-    first = layer("fc1", fc1, fc1_bias, activation.parts * inner, hidden)
+    first = layer("fc1", fc1, fc1_bias, attrs.parts * inner, hidden)
     second = layer("fc2", fc2, fc2_bias, hidden, inner)
     third = None if fc3 is None else layer("fc3", fc3, fc3_bias, inner, hidden)
-    return _mix_experts(p, x, router_probs, None, activation, (first, second, third), k, normalize_routing_weights)
+    return _mix_experts(p, x, router_probs, None, attrs, (first, second, third))
 
 
 @record(frozen=True)
@@ -247,6 +245,7 @@ def unpack_bit_fields(packed: Array, bits: int) -> Array:
 
 
 @onnx("QMoE", domain=MICROSOFT, native=False)
+@inherit_attributes(ExpertAttributes)
 def quantized_mixture_of_experts(
     p: P,
     x: Array,
@@ -272,28 +271,20 @@ def quantized_mixture_of_experts(
     fc2_act_block_scale: Array | None = None,
     *,
     accuracy_level: int = 0,
-    activation_type: str = "relu",
-    activation_alpha: float = 1.0,
-    activation_beta: float = 0.0,
     block_size: int = 0,
     expert_weight_bits: int = 4,
     fc1_expert_weight_bits: int | None = None,
     fc2_expert_weight_bits: int | None = None,
     fc3_expert_weight_bits: int | None = None,
-    k: int = 1,
-    normalize_routing_weights: int = 0,
     quant_type: str = "int",
-    swiglu_fusion: int = 0,
-    swiglu_limit: float | None = None,
-    swiglu_limit_after_activation: int = 0,
-    use_sparse_mixer: int = 0,
     weights_prepacked: int = -1,
+    **attributes: Any,
 ) -> Array:
     """``accuracy_level`` is ignored: activations are not quantized, as at level 0.
 
     ``normalize_routing_weights``: onnxruntime's CPU provider always assumes 1 here, unlike its MoE.
     """
-    _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
+    attrs = ExpertAttributes(**attributes)
     if decode_string(quant_type) != "int" or any(
         scale is not None
         for scale in (
@@ -310,27 +301,22 @@ def quantized_mixture_of_experts(
         )
     if weights_prepacked == 1:
         raise UnsupportedError("weights in a layout of one provider (weights_prepacked) are not supported")
-    activation_settings = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
-    activation = _activation(activation_type, *activation_settings)
+    attrs.check_activation(fc3 is not None)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
-    inner = outputs // activation.parts
+    inner = outputs // attrs.parts
 
-    def bits(own: int | None) -> int:
-        return expert_weight_bits if own is None else own
-
-    fc1_weights = QuantizedExpertWeights(
-        "fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, bits(fc1_expert_weight_bits), block_size
+    products = (
+        ("fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, fc1_expert_weight_bits, (attrs.parts * inner, hidden)),
+        ("fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, fc2_expert_weight_bits, (hidden, inner)),
+        ("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, fc3_expert_weight_bits, (inner, hidden)),
     )
-    fc2_weights = QuantizedExpertWeights(
-        "fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, bits(fc2_expert_weight_bits), block_size
+    first, second, third = (
+        None
+        if weights is None
+        else QuantizedExpertWeights(
+            name, weights, scales, zeros, bias, expert_weight_bits if bits is None else bits, block_size
+        ).dequantize(experts, *shape)
+        for name, weights, scales, zeros, bias, bits, shape in products
     )
-    layers = (
-        fc1_weights.dequantize(experts, activation.parts * inner, hidden),
-        fc2_weights.dequantize(experts, hidden, inner),
-    )
-    third = None
-    if fc3 is not None:
-        width = bits(fc3_expert_weight_bits)
-        fc3_weights = QuantizedExpertWeights("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, width, block_size)
-        third = fc3_weights.dequantize(experts, inner, hidden)
-    return _mix_experts(p, x, router_probs, router_weights, activation, (*layers, third), k, normalize_routing_weights)
+    assert first is not None and second is not None
+    return _mix_experts(p, x, router_probs, router_weights, attrs, (first, second, third))

@@ -15,7 +15,7 @@ from .axis_arguments import unknown_value_error
 from .eager import EagerPrimitives
 from .operator_helpers import Dtype, constant, working_dtype
 from .primitives import NoNativeKernel, RoutineCall
-from .registry import onnx, openvino
+from .registry import inherit_attributes, onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -195,12 +195,13 @@ def _openvino_nms(
     p: P,
     boxes: Array,
     scores: Array,
-    limit: Array | None,
-    threshold: Array | None,
-    score_threshold: Array | None,
-    sigma: Array | None,
-    box_encoding: str,
-    ranked: bool,
+    limit: Array | None = None,
+    threshold: Array | None = None,
+    score_threshold: Array | None = None,
+    sigma: Array | None = None,
+    *,
+    box_encoding: str = "corner",
+    sort_result_descending: bool = True,
 ) -> tuple[Array, Array]:
     if box_encoding.lower() not in ("corner", "center"):
         raise unknown_value_error("box_encoding", box_encoding, ("corner", "center"))
@@ -213,10 +214,11 @@ def _openvino_nms(
         inclusive=True,
     )
     corners = _corners(p, boxes.astype(working), scores, box_encoding.lower() == "center")
-    return _select_per_class(corners, scores.astype(working), nms, None, ranked)
+    return _select_per_class(corners, scores.astype(working), nms, None, sort_result_descending)
 
 
 @openvino("NonMaxSuppression", native=False)
+@inherit_attributes(_openvino_nms)
 def openvino_nms_1(
     p: P,
     boxes: Array,
@@ -225,26 +227,17 @@ def openvino_nms_1(
     iou_threshold: Array | None = None,
     score_threshold: Array | None = None,
     *,
-    box_encoding: str = "corner",
-    sort_result_descending: bool = True,
     output_type: Dtype = INT64,
+    **attributes: Any,
 ) -> Array:
     """Returns the selected rows (batch, class, box)."""
-    indices, _ = _openvino_nms(
-        p,
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        None,
-        box_encoding,
-        sort_result_descending,
-    )
+    limits = (max_output_boxes_per_class, iou_threshold, score_threshold)
+    indices, _ = _openvino_nms(p, boxes, scores, *limits, **attributes)
     return indices.astype(output_type)
 
 
 @openvino("NonMaxSuppression", since=5, native=False)
+@inherit_attributes(_openvino_nms)
 def openvino_nms_5(
     p: P,
     boxes: Array,
@@ -254,26 +247,19 @@ def openvino_nms_5(
     score_threshold: Array | None = None,
     soft_nms_sigma: Array | None = None,
     *,
-    box_encoding: str = "corner",
-    sort_result_descending: bool = True,
     output_type: Dtype = INT64,
     n_outputs: int = 3,
+    **attributes: Any,
 ) -> Any:
     """Returns rows (batch, class, box), rows (batch, class, score), and the count."""
-    indices, best = _openvino_nms(
-        p,
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        soft_nms_sigma,
-        box_encoding,
-        sort_result_descending,
-    )
-    rows = np.concatenate([indices[:, :2].astype(best.dtype), best[:, None]], 1).astype(scores.dtype)
-    count = np.array([len(indices)], output_type)
-    return (indices.astype(output_type), rows, count)[:n_outputs]
+    limits = (max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma)
+    indices, best = _openvino_nms(p, boxes, scores, *limits, **attributes)
+    return _nms_outputs(indices, best, scores.dtype, output_type, n_outputs)
+
+
+def _nms_outputs(indices: Array, best: Array, score_dtype: Dtype, index_dtype: Dtype, n_outputs: int) -> Any:
+    rows = np.concatenate([indices[:, :2].astype(best.dtype), best[:, None]], 1).astype(score_dtype)
+    return (indices.astype(index_dtype), rows, np.array([len(indices)], index_dtype))[:n_outputs]
 
 
 # --- Rotated boxes
@@ -352,8 +338,7 @@ def nms_rotated(
     )
     working = working_dtype(scores.dtype)
     indices, best = _select_per_class(oriented, scores.astype(working), nms, overlaps, sort_result_descending)
-    rows = np.concatenate([indices[:, :2].astype(best.dtype), best[:, None]], 1).astype(scores.dtype)
-    return (indices.astype(kind), rows, np.array([len(indices)], kind))[:n_outputs]
+    return _nms_outputs(indices, best, scores.dtype, kind, n_outputs)
 
 
 # --- Multi-class suppression
@@ -380,22 +365,46 @@ def _concat_results(parts: Sequence[ImageDetections], score_dtype: Dtype) -> Ima
     )
 
 
+@record(frozen=True)
+class MultiClassAttributes:
+    """The common attributes of MatrixNms and MulticlassNms."""
+
+    sort_result_type: str = "none"
+    sort_result_across_batch: bool = False
+    output_type: Dtype = INT64
+    score_threshold: float = 0.0
+    nms_top_k: int = -1
+    keep_top_k: int = -1
+    background_class: int = -1
+    normalized: bool = True
+
+    def best_candidates(self, order: Array, scores: Array) -> Array:
+        """The best of a class's boxes, best first."""
+        order = order[np.argsort(-scores[order], kind="stable")]
+        return order[: self.nms_top_k] if self.nms_top_k > -1 else order
+
+    def best_detections(self, parts: Sequence[ImageDetections], score_dtype: Dtype) -> ImageDetections:
+        """The best detections of an image, best first."""
+        detections = _concat_results(parts, score_dtype)
+        order = np.lexsort((detections.boxes, detections.classes, -detections.scores))
+        return detections.reorder(order[: self.keep_top_k] if self.keep_top_k > -1 else order)
+
+
 def _detection_rows(
     images: Sequence[ImageDetections],
     offsets: Sequence[Array],
-    across_batch: bool,
-    order_by: str,
+    attrs: MultiClassAttributes,
     dtype: Dtype,
-    kind: Dtype,
     n_outputs: int,
 ) -> Any:
     """Rows (class, score, corners), the flat index of each box, and the count per image."""
+    order_by, kind = attrs.sort_result_type.lower(), attrs.output_type
     if order_by not in ("none", "score", "classid"):
         raise unknown_value_error("sort_result_type", order_by, ("none", "score", "classid"))
     combined = _concat_results(images, dtype if dtype.itemsize >= 4 else np.dtype(np.float32))
     batch = np.repeat(np.arange(len(images)), [len(detections.boxes) for detections in images])
     flat_indices = np.concatenate([np.zeros(0, INT64), *offsets])
-    if across_batch and order_by != "none":
+    if attrs.sort_result_across_batch and order_by != "none":
         keys = (combined.boxes, combined.classes, batch, -combined.scores)
         if order_by == "classid":
             keys = (combined.boxes, -combined.scores, batch, combined.classes)
@@ -407,23 +416,17 @@ def _detection_rows(
 
 
 @openvino("MatrixNms", since=8, native=False)
+@inherit_attributes(MultiClassAttributes)
 def matrix_nms(
     p: P,
     boxes: Array,
     scores: Array,
     *,
-    sort_result_type: str = "none",
-    sort_result_across_batch: bool = False,
-    output_type: Dtype = INT64,
-    score_threshold: float = 0.0,
-    nms_top_k: int = -1,
-    keep_top_k: int = -1,
-    background_class: int = -1,
     decay_function: str = "linear",
     gaussian_sigma: float = 2.0,
     post_threshold: float = 0.0,
-    normalized: bool = True,
     n_outputs: int = 3,
+    **attributes: Any,
 ) -> Any:
     """Scores decay with the overlap of better boxes; nothing is suppressed.
 
@@ -431,17 +434,16 @@ def matrix_nms(
     """
     if decay_function.lower() not in ("linear", "gaussian"):
         raise unknown_value_error("decay_function", decay_function, ("linear", "gaussian"))
+    attrs = MultiClassAttributes(**attributes)
     working = working_dtype(scores.dtype)
-    margin = 0.0 if normalized else 1.0
+    margin = 0.0 if attrs.normalized else 1.0
     images, flat = [], []
     for batch, table in enumerate(boxes.astype(working)):
         parts = []
         for category, values in enumerate(scores[batch].astype(working)):
-            if category == background_class:
+            if category == attrs.background_class:
                 continue
-            order = np.flatnonzero(values > score_threshold)
-            order = order[np.argsort(-values[order], kind="stable")]
-            order = order[:nms_top_k] if nms_top_k > -1 else order
+            order = attrs.best_candidates(np.flatnonzero(values > attrs.score_threshold), values)
             if not len(order):
                 continue
             shared = np.array([intersection_over_union(table[k], table[order], margin) for k in order], working)
@@ -456,37 +458,27 @@ def matrix_nms(
             keep = decayed > post_threshold
             order = order[keep]
             parts.append(ImageDetections(np.full(len(order), category), decayed[keep], order, table[order]))
-        detections = _concat_results(parts, working)
-        order = np.lexsort((detections.boxes, detections.classes, -detections.scores))
-        detections = detections.reorder(order[:keep_top_k] if keep_top_k > -1 else order)
-        images.append(detections)
-        flat.append(batch * len(table) + detections.boxes)
-    across_batch, order_by = sort_result_across_batch, sort_result_type.lower()
-    return _detection_rows(images, flat, across_batch, order_by, scores.dtype, output_type, n_outputs)
+        images.append(attrs.best_detections(parts, working))
+        flat.append(batch * len(table) + images[-1].boxes)
+    return _detection_rows(images, flat, attrs, scores.dtype, n_outputs)
 
 
 @openvino("MulticlassNms", since=8, native=False)
+@inherit_attributes(MultiClassAttributes)
 def multiclass_nms(
     p: P,
     boxes: Array,
     scores: Array,
     roisnum: Array | None = None,
     *,
-    sort_result_type: str = "none",
-    sort_result_across_batch: bool = False,
-    output_type: Dtype = INT64,
     iou_threshold: float = 0.0,
-    score_threshold: float = 0.0,
-    nms_top_k: int = -1,
-    keep_top_k: int = -1,
-    background_class: int = -1,
-    normalized: bool = True,
     nms_eta: float = 1.0,
     n_outputs: int = 3,
+    **attributes: Any,
 ) -> Any:
     """Boxes ``[N, M, 4]`` shared by classes, or ``[C, sum(M), 4]`` per class with counts per image in ``roisnum``."""
+    attrs = MultiClassAttributes(**attributes)
     working = working_dtype(scores.dtype)
-    margin = 0.0 if normalized else 1.0
     shared = scores.ndim == 3
     if not shared and roisnum is None:
         raise ModelError("scores without a batch axis need the input roisnum")
@@ -499,30 +491,26 @@ def multiclass_nms(
         rows = values[batch] if shared else values[:, box_range]
         parts = []
         for category, row in enumerate(rows):
-            if category == background_class:
+            if category == attrs.background_class:
                 continue
             table = tables[batch] if shared else tables[category, box_range]
-            selected = _select_class_boxes(row, table, margin, score_threshold, iou_threshold, nms_top_k, nms_eta)
+            selected = _select_class_boxes(row, table, attrs, iou_threshold, nms_eta)
             parts.append(ImageDetections(np.full(len(selected), category), row[selected], selected, table[selected]))
-        detections = _concat_results(parts, working)
-        order = np.lexsort((detections.boxes, detections.classes, -detections.scores))
-        detections = detections.reorder(order[:keep_top_k] if keep_top_k > -1 else order)
-        if not sort_result_across_batch and sort_result_type.lower() == "classid":
+        detections = attrs.best_detections(parts, working)
+        if not attrs.sort_result_across_batch and attrs.sort_result_type.lower() == "classid":
             detections = detections.reorder(np.lexsort((detections.boxes, -detections.scores, detections.classes)))
         images.append(detections)
         flat_index = batch * tables.shape[1] + detections.boxes
         flat.append(flat_index if shared else (starts[batch] + detections.boxes) * len(tables) + detections.classes)
-    across_batch, order_by = sort_result_across_batch, sort_result_type.lower()
-    return _detection_rows(images, flat, across_batch, order_by, scores.dtype, output_type, n_outputs)
+    return _detection_rows(images, flat, attrs, scores.dtype, n_outputs)
 
 
 def _select_class_boxes(
-    scores: Array, table: Array, margin: float, min_score: float, threshold: float, max_candidates: int, eta: float
+    scores: Array, table: Array, attrs: MultiClassAttributes, threshold: float, eta: float
 ) -> Array:
     """The selected boxes of a class, best first; ``eta`` below 1 lowers the threshold with each."""
-    order = np.flatnonzero(scores >= min_score)
-    order = order[np.argsort(-scores[order], kind="stable")]
-    order = order[:max_candidates] if max_candidates > -1 else order
+    order = attrs.best_candidates(np.flatnonzero(scores >= attrs.score_threshold), scores)
+    margin = 0.0 if attrs.normalized else 1.0
     picks: list[int] = []
     for k in order.tolist():
         if (

@@ -13,7 +13,7 @@ from ..graph import Array
 from .axis_arguments import check_shape
 from .operator_helpers import Dtype, is_float, is_integer
 from .random_source import RandomSource
-from .registry import Ints, onnx, openvino
+from .registry import Ints, inherit_attributes, onnx, openvino
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 P = Any
 
 
-def _uniform(
-    draws: RandomSource | None, seed: Any, shape: Sequence[int], low: float, high: float, dtype: Dtype
-) -> Array:
-    numbers = (draws or RandomSource()).generator(seed).random(tuple(shape)) * (high - low) + low
+def _generator(*, seed: float | None = None, draws: RandomSource | None = None) -> Any:
+    """The generator of a node with this seed; these are attributes of each operator."""
+    return (draws or RandomSource()).generator(seed)
+
+
+def _uniform(generator: Generator, shape: Sequence[int], low: float, high: float, dtype: Dtype) -> Array:
+    numbers = generator.random(tuple(shape)) * (high - low) + low
     rounded: Array = numbers.astype(dtype)
     if high > low:  # rounding may have reached the excluded end of the range
         rounded = np.minimum(rounded, np.nextafter(np.array(high, dtype), np.array(low, dtype)))
     return rounded
 
 
-def _normal(
-    draws: RandomSource | None, seed: Any, shape: Sequence[int], mean: float, scale: float, dtype: Dtype
-) -> Array:
-    numbers: Array = (draws or RandomSource()).generator(seed).standard_normal(tuple(shape)) * scale + mean
+def _normal(generator: Generator, shape: Sequence[int], mean: float, scale: float, dtype: Dtype) -> Array:
+    numbers: Array = generator.standard_normal(tuple(shape)) * scale + mean
     return numbers.astype(dtype)
 
 
@@ -46,91 +47,55 @@ def _float_dtype(name: str, code: int | None, like: Dtype | None = None) -> Dtyp
     return dtype
 
 
-@onnx("RandomUniform", since=1, native=False, pure=False)
-def random_uniform(
-    p: P,
-    *,
-    shape: Ints,
-    dtype: int = 1,
-    low: float = 0.0,
-    high: float = 1.0,
-    seed: float | None = None,
-    draws: RandomSource | None = None,
-) -> Array:
-    return _uniform(draws, seed, check_shape(shape), low, high, _float_dtype("RandomUniform", dtype))
+@onnx("RandomUniform", native=False, pure=False)
+@inherit_attributes(_generator)
+def random_uniform(p: P, *, shape: Ints, dtype: int = 1, low: float = 0.0, high: float = 1.0, **source: Any) -> Array:
+    return _uniform(_generator(**source), check_shape(shape), low, high, _float_dtype("RandomUniform", dtype))
 
 
-@onnx("RandomNormal", since=1, native=False, pure=False)
-def random_normal(
-    p: P,
-    *,
-    shape: Ints,
-    dtype: int = 1,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    seed: float | None = None,
-    draws: RandomSource | None = None,
-) -> Array:
-    return _normal(draws, seed, check_shape(shape), mean, scale, _float_dtype("RandomNormal", dtype))
+@onnx("RandomNormal", native=False, pure=False)
+@inherit_attributes(_generator)
+def random_normal(p: P, *, shape: Ints, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, **source: Any) -> Array:
+    return _normal(_generator(**source), check_shape(shape), mean, scale, _float_dtype("RandomNormal", dtype))
 
 
-@onnx("RandomUniformLike", since=1, native=False, pure=False)
+@onnx("RandomUniformLike", native=False, pure=False)
+@inherit_attributes(_generator)
 def random_uniform_like(
-    p: P,
-    x: Array,
-    *,
-    dtype: int | None = None,
-    low: float = 0.0,
-    high: float = 1.0,
-    seed: float | None = None,
-    draws: RandomSource | None = None,
+    p: P, x: Array, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0, **source: Any
 ) -> Array:
-    return _uniform(draws, seed, x.shape, low, high, _float_dtype("RandomUniformLike", dtype, x.dtype))
+    return _uniform(_generator(**source), x.shape, low, high, _float_dtype("RandomUniformLike", dtype, x.dtype))
 
 
-@onnx("RandomNormalLike", since=1, native=False, pure=False)
+@onnx("RandomNormalLike", native=False, pure=False)
+@inherit_attributes(_generator)
 def random_normal_like(
-    p: P,
-    x: Array,
-    *,
-    dtype: int | None = None,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    seed: float | None = None,
-    draws: RandomSource | None = None,
+    p: P, x: Array, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, **source: Any
 ) -> Array:
-    return _normal(draws, seed, x.shape, mean, scale, _float_dtype("RandomNormalLike", dtype, x.dtype))
+    return _normal(_generator(**source), x.shape, mean, scale, _float_dtype("RandomNormalLike", dtype, x.dtype))
 
 
 @onnx("Bernoulli", since=15, native=False, pure=False)
-def bernoulli(
-    p: P, x: Array, *, dtype: int | None = None, seed: float | None = None, draws: RandomSource | None = None
-) -> Array:
+@inherit_attributes(_generator)
+def bernoulli(p: P, x: Array, *, dtype: int | None = None, **source: Any) -> Array:
     """1 with the probability of the element, else 0."""
     out = x.dtype if dtype is None else dtype_from_onnx(dtype)
     if not np.all((x >= 0) & (x <= 1)):
         raise ValueError("Bernoulli wants probabilities from 0 to 1")
-    drawn: Array = (draws or RandomSource()).generator(seed).random(x.shape) < x.astype(np.float64)
+    drawn: Array = _generator(**source).random(x.shape) < x.astype(np.float64)
     return drawn.astype(out)
 
 
 @onnx("Multinomial", since=7, native=False, pure=False)
-def multinomial(
-    p: P,
-    x: Array,
-    *,
-    dtype: int = 6,
-    sample_size: int = 1,
-    seed: float | None = None,
-    draws: RandomSource | None = None,
-) -> Array:
+@inherit_attributes(_generator)
+def multinomial(p: P, x: Array, *, dtype: int = 6, sample_size: int = 1, **source: Any) -> Array:
     """Draw classes by unnormalized log probabilities: ``[batch, sample_size]``."""
     out = dtype_from_onnx(dtype)
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
     if out not in (np.int32, np.int64):
         raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {out.name}")
-    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(out)
+    return _classes(_generator(**source), _probabilities(x, True), sample_size).astype(out)
 
 
 def _probabilities(x: Array, logarithms: bool) -> Array:
@@ -155,32 +120,27 @@ def _classes(generator: Generator, probabilities: Array, count: int) -> Array:
     return classes
 
 
+def _openvino_generator(*, global_seed: int = 0, op_seed: int = 0, draws: RandomSource | None = None) -> Any:
+    seed = (global_seed, op_seed) if global_seed or op_seed else None
+    return (draws or RandomSource()).generator(seed)
+
+
 @openvino("RandomUniform", since=8, native=False, pure=False)
-def openvino_random_uniform(
-    p: P,
-    shape: Array,
-    low: Array,
-    high: Array,
-    *,
-    output_type: Dtype,
-    global_seed: int = 0,
-    op_seed: int = 0,
-    draws: RandomSource | None = None,
-) -> Array:
+@inherit_attributes(_openvino_generator)
+def openvino_random_uniform(p: P, shape: Array, low: Array, high: Array, *, output_type: Dtype, **source: Any) -> Array:
     extents = check_shape([int(n) for n in shape.reshape(-1)])
     lower, upper = low.reshape(()), high.reshape(())
     if not lower < upper:
         raise ValueError(f"RandomUniform wants a least value below the greatest; they are {lower} and {upper}")
-    seed = (global_seed, op_seed) if global_seed or op_seed else None
+    generator = _openvino_generator(**source)
     if is_integer(output_type):
-        numbers: Array = (
-            (draws or RandomSource()).generator(seed).integers(int(lower), int(upper), extents, output_type)
-        )
+        numbers: Array = generator.integers(int(lower), int(upper), extents, output_type)
         return numbers
-    return _uniform(draws, seed, extents, float(lower), float(upper), output_type)
+    return _uniform(generator, extents, float(lower), float(upper), output_type)
 
 
 @openvino("Multinomial", since=13, native=False, pure=False)
+@inherit_attributes(_openvino_generator)
 def openvino_multinomial(
     p: P,
     x: Array,
@@ -189,17 +149,14 @@ def openvino_multinomial(
     convert_type: Dtype,
     with_replacement: bool,
     log_probs: bool,
-    global_seed: int = 0,
-    op_seed: int = 0,
-    draws: RandomSource | None = None,
+    **source: Any,
 ) -> Array:
     """Draw classes by probabilities, with or without replacement."""
     rows = x.reshape(1, -1) if x.ndim == 1 else x
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
     count = int(num_samples.reshape(()))
-    seed = (global_seed, op_seed) if global_seed or op_seed else None
-    generator = (draws or RandomSource()).generator(seed)
+    generator = _openvino_generator(**source)
     probabilities = _probabilities(rows, log_probs)
     if with_replacement:
         classes = _classes(generator, probabilities, count)
