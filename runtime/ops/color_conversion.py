@@ -48,24 +48,18 @@ def _to_rgb(y: Array, parts: tuple[Array, ...], interleaved: bool, blue_first: b
     return (np.floor(image + f32(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
 
 
-@openvino("NV12toRGB", since=8, native=False)
-def nv12_to_rgb(p: P, y: Array, uv: Array | None = None) -> Array:
-    return _to_rgb(y, () if uv is None else (uv,), True, blue_first=False)
+def _register_conversions(name: str, blue_first: bool) -> None:
+    @openvino(f"NV12to{name}", since=8, native=False)
+    def from_nv12(p: P, y: Array, uv: Array | None = None) -> Array:
+        return _to_rgb(y, () if uv is None else (uv,), True, blue_first)
 
+    @openvino(f"I420to{name}", since=8, native=False)
+    def from_i420(p: P, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
+        return _to_rgb(y, () if u is None or v is None else (u, v), False, blue_first)
 
-@openvino("NV12toBGR", since=8, native=False)
-def nv12_to_bgr(p: P, y: Array, uv: Array | None = None) -> Array:
-    return _to_rgb(y, () if uv is None else (uv,), True, blue_first=True)
-
-
-@openvino("I420toRGB", since=8, native=False)
-def i420_to_rgb(p: P, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
-    return _to_rgb(y, () if u is None or v is None else (u, v), False, blue_first=False)
-
-
-@openvino("I420toBGR", since=8, native=False)
-def i420_to_bgr(p: P, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
-    return _to_rgb(y, () if u is None or v is None else (u, v), False, blue_first=True)
+    @openvino(f"{name}toNV12", since=17, native=False)
+    def to_nv12(p: P, x: Array, *, single_plane: bool = True) -> Any:
+        return _from_rgb(x, blue_first, single_plane)
 
 
 def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
@@ -95,11 +89,5 @@ def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
     return y, uv
 
 
-@openvino("RGBtoNV12", since=17, native=False)
-def rgb_to_nv12(p: P, x: Array, *, single_plane: bool = True) -> Any:
-    return _from_rgb(x, False, single_plane)
-
-
-@openvino("BGRtoNV12", since=17, native=False)
-def bgr_to_nv12(p: P, x: Array, *, single_plane: bool = True) -> Any:
-    return _from_rgb(x, True, single_plane)
+_register_conversions("RGB", blue_first=False)
+_register_conversions("BGR", blue_first=True)
