@@ -24,8 +24,6 @@ from .variables import VariableConnector
 
 #: Layers with inner graphs, and the first opset that has them (docs/semantics.md 7.2).
 _FIRST_OPSET_WITH_SUBGRAPH = {"loop": 5, "tensoriterator": 1, "if": 8}
-#: Layers that are loops, or are expanded to loops.
-_LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})
 #: Layers whose outputs after the first are expensive, and are omitted where unused.
 _LAYERS_WITH_COSTLY_OUTPUTS = frozenset({"maxpool"})
 #: Layers that are inputs, constants and outputs of the graph, not nodes.
