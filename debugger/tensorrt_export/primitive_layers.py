@@ -103,7 +103,7 @@ class ScriptTensor:
 
 
 class TensorRTLayers:
-    """Implements :class:`~..runtime.ops.primitives.Primitives` on the lines of a script.
+    """Implements :class:`~..runtime.ops.eager.EagerPrimitives` on the lines of a script.
 
     ``result_name``: base of the names of the results of the node being converted.
 

@@ -15,7 +15,7 @@ from .primitives import NativeLoop, NoNativeKernel
 from .random_source import RandomSource
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 #: Native loops for float16 and float32.

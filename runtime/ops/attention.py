@@ -26,7 +26,7 @@ from .operator_helpers import cast, check_broadcastable, constant, is_float, wor
 from .primitives import RoutineCall
 from .registry import older_version, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
 #: Query count up to which the fused routine is used; with more, matrix products reuse the keys that they read.

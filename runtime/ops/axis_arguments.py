@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ModelError
 from ..graph import slicing
 
-P = Any  # Primitives[T]
+P = Any  # EagerPrimitives or the like
 T = Any
 
 

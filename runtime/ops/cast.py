@@ -14,7 +14,7 @@ from .operator_helpers import Dtype
 from .primitives import NativeLoop
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 _STRING = np.dtype(object)

@@ -23,7 +23,7 @@ from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 from .window_geometry import AUTO_PADS, ConvAttributes, WindowGeometry, window_geometry
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 Shape = tuple[int, ...]
 Dtype = np.dtype[Any]

@@ -13,7 +13,7 @@ from .axis_arguments import unknown_value_error
 from .operator_helpers import working_dtype
 from .registry import Ints, older_version, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 

@@ -25,11 +25,16 @@ _ACCUMULATOR_INT = np.dtype(np.int64)
 
 
 class EagerPrimitives:
-    """Implements :class:`~.primitives.Primitives` on NumPy arrays."""
+    """The primitives on NumPy arrays. Shapes are tuples of int; ``axis`` and ``axes`` are non-negative.
 
+    Implementations on buffers have the same methods, and ``sequence`` (``plan.call_emitter``).
+    """
+
+    #: True: calls are recorded at bind time instead of computed.
     emits = False
 
     def map(self, function: Elementwise, *inputs: Array) -> Array:
+        """Elementwise with NumPy broadcasting. The input dtypes match the function's loop."""
         kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in inputs]))
         if kernel is None:
             return _map_without_kernel(function, inputs)
@@ -39,6 +44,7 @@ class EagerPrimitives:
         return result
 
     def reduce(self, ufunc: np.ufunc, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
+        """Reduce over ``axes`` by a binary ufunc, preserving the dtype. Empty ``axes``: a copy."""
         if not axes:
             return np.array(x, order="C")
         kernel = kernel_lookup.reduction_kernel(ufunc, x.dtype)
@@ -58,6 +64,7 @@ class EagerPrimitives:
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:
+        """Accumulate along ``axis``, as ``ufunc.accumulate``, preserving the dtype."""
         kernel = kernel_lookup.accumulate_kernel(ufunc, x.dtype)
         if kernel is None:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
@@ -68,6 +75,8 @@ class EagerPrimitives:
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
+        """The int64 index of the maximum or minimum (``which``: "max" or "min") along ``axis`` (kept with size 1);
+        ties: first, or last. A NaN is the extreme, as in NumPy."""
         if kernel_lookup.supports_arg_reduction(x):
             out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
             kernel = kernel_lookup.driver_kernel("arg", out.dtype)
@@ -82,6 +91,7 @@ class EagerPrimitives:
         return np.asarray(x.shape[axis] - 1 - flipped)
 
     def matmul(self, a: Array, b: Array) -> Array:
+        """NumPy's matmul for ranks from 1 on; batch axes broadcast."""
         kernel = kernel_lookup.product_kernel(a.dtype, b.dtype)
         if kernel is None or not a.ndim or not b.ndim:
             return np.asarray(np.matmul(a, b))
@@ -99,6 +109,8 @@ class EagerPrimitives:
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Array, b: Array, start: Array | None = None) -> Array:
+        """``matmul`` with a reused ``b``: sums in the order of packed_weights.h if supported, starting from ``start``,
+        which broadcasts to the product."""
         if is_packable(a, b):
             return np.asarray(loop_nest.ordered_product(a, b, start))
         result = self.matmul(a, b)
@@ -113,10 +125,16 @@ class EagerPrimitives:
         others: Sequence[Array],
         conditional: bool,
     ) -> Array:
+        """``step(p, parts, others)`` for an iteration of the innermost loop, where ``parts`` are its rows of the
+        sources. May be computed for a batch of iterations.
+
+        ``trips``: the trip count, if any; ``conditional``: a condition may end the loop at any iteration.
+        """
         i = int(iteration.reshape(()))
         return np.asarray(step(self, [np.array(view(x)[i], order="C") for x, view in sources], others))
 
     def where(self, condition: Array, a: Array, b: Array) -> Array:
+        """Elementwise selection with broadcasting; ``a`` and ``b`` share a dtype."""
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             return np.where(condition, a, b)
         result = kernel_lookup.run_elementwise(kernel_lookup.where_kernel(a.dtype), condition, a, b)
@@ -124,6 +142,7 @@ class EagerPrimitives:
         return result
 
     def cast(self, x: Array, dtype: np.dtype[Any]) -> Array:
+        """Convert each element as in C (float to integer truncates)."""
         if x.dtype == dtype:
             return x
         kernel = kernel_lookup.cast_kernel(x.dtype, dtype)
@@ -134,15 +153,19 @@ class EagerPrimitives:
         return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, order="C")
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
+        """Reshape in row-major order; sizes match, no -1."""
         return _row_major(x).reshape(tuple(shape))
 
     def transpose(self, x: Array, perm: Sequence[int]) -> Array:
+        """Permute axes: output axis k is input axis ``perm[k]``."""
         return x.transpose(tuple(perm))
 
     def broadcast(self, x: Array, shape: Sequence[int]) -> Array:
+        """Broadcast to exactly ``shape``, as in NumPy."""
         return np.broadcast_to(x, tuple(shape))
 
     def slice(self, x: Array, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Array:
+        """The ``extents[k]`` elements at ``starts[k] + j * steps[k]`` along each axis k, all in bounds."""
         index: list[Any] = []
         for start, step, extent in zip(starts, steps, extents, strict=True):
             stop = start + step * extent
@@ -153,6 +176,8 @@ class EagerPrimitives:
         return part
 
     def slice_at(self, x: Array, axis: int, start: Array, end: Array) -> Array:
+        """``x[start:end]`` along ``axis`` with one-element integer bounds that are read at each call; as in NumPy,
+        negative ones count from the end and both are clamped."""
         index = [slice(None)] * x.ndim
         index[axis] = slice(int(start.reshape(())), int(end.reshape(())))
         return x[tuple(index)]
@@ -164,6 +189,7 @@ class EagerPrimitives:
         pieces: Sequence[tuple[Array, Sequence[int]]],
         fill: Any = None,
     ) -> Array:
+        """A new tensor with each piece at its start index, else ``fill`` (None: the pieces cover it)."""
         out = np.empty(tuple(shape), dtype) if fill is None else np.full(tuple(shape), fill, dtype)
         for piece, starts in pieces:
             # Not a generator: 2x for small pieces.
@@ -171,9 +197,12 @@ class EagerPrimitives:
         return out
 
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
+        """NumPy's ``take``: int32 or int64 indices of any shape; negative ones count from the end. An index out of
+        bounds raises IndexError."""
         return _as_tensor(np.take(x, indices, axis=axis))
 
     def call(self, routine: RoutineCall, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Call a routine; it reads its inputs in row-major order."""
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
         arrays = (*[_row_major(loop_nest.aligned_array(x)) for x in inputs], *results)
         if routine.growing_axes:
@@ -189,18 +218,25 @@ class EagerPrimitives:
         return results
 
     def constant(self, array: Array) -> Array:
+        """A value that depends only on attributes, shapes and dtypes."""
         return array
 
     def prepared(self, x: Array, layout: Callable[[Array], Array]) -> Array | None:
+        """``layout`` of a constant, cached across bindings; None if ``x`` is not constant, and in eager evaluation,
+        which reads it once. The caller's fallback on ``x`` must give identical bits."""
         return None
 
     def integers(self, x: Array) -> tuple[int, ...]:
+        """The integers of a shape-like ``x`` in row-major order. They may be symbolic extents, unlike those of
+        ``value``, so that growing tensors need no rebinding."""
         return tuple([int(v) for v in x.reshape(-1)])
 
     def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """A tensor of integers that depend on varying shapes."""
         return np.array(values, dtype).reshape(tuple(shape))
 
     def value(self, x: Array) -> Array:
+        """The current data of ``x``. Kernels bound on it are rebound when it changes."""
         return x
 
 

@@ -17,7 +17,7 @@ from .axis_arguments import decode_string, element_count
 from .operator_helpers import cast, working_dtype
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 #: Labels of a tensor's axes: letters, and numbers for the axes of an ellipsis, counted from the last one.
 Labels = tuple[str, ...]

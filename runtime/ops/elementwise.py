@@ -24,7 +24,7 @@ from .operator_helpers import (
 from .primitives import Elementwise, NativeLoop
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 Binary = Callable[[P, T, T], T]
 

@@ -18,7 +18,7 @@ from .operator_helpers import Dtype, cast, constant, index_range, is_integer
 from .primitives import NoNativeKernel, RoutineCall
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 

@@ -11,7 +11,7 @@ from .operator_helpers import cast, constant, working_dtype
 from .primitives import RoutineCall
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
 #: In the order of grid_sample.h, which samples float32 images linearly; primitives do the rest.

@@ -18,7 +18,7 @@ from .int8_weight_packing import as_int8_with_zero_point
 from .primitives import RoutineCall
 from .window_geometry import WindowGeometry
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))

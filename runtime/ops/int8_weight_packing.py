@@ -16,7 +16,7 @@ from ..kernels.bindings import int8
 from . import kernel_lookup
 from .primitives import RoutineCall
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT32 = np.dtype(np.int32)
 

@@ -18,7 +18,7 @@ from .primitives import RoutineCall
 from .quantize import dequantize_linear, quantize_linear, requantize
 from .registry import onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)

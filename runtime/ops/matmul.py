@@ -21,7 +21,7 @@ from .operator_helpers import (
 from .registry import onnx, openvino
 from .weight_packing import PackedProductPrimitives
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 

@@ -21,7 +21,7 @@ from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import cast, constant, full_constant, is_float, working_dtype
 from .registry import Ints, apply_standard_operator, inherit_attributes, onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
 #: Default score bias of masked keys.

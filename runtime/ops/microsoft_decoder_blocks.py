@@ -26,7 +26,7 @@ from .normalize import layer_or_rms_normalize
 from .operator_helpers import cast, constant, working_dtype
 from .registry import Ints, apply_standard_operator, onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 _INT64 = np.dtype(np.int64)

@@ -13,7 +13,7 @@ from .operator_helpers import check_unidirectional_broadcast
 from .registry import onnx
 from .slice_concat_pad import trilu
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 MICROSOFT = "com.microsoft"
 

@@ -24,7 +24,7 @@ from .shape import range_
 from .slice_concat_pad import pad
 from .table_lookup import unique_in_order
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
 _METRICS = ("sqeuclidean", "euclidean")

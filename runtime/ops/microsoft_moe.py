@@ -17,7 +17,7 @@ from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import constant
 from .registry import inherit_attributes, onnx
 
-P = Any  # Primitives[T]
+P = Any  # EagerPrimitives or the like
 _FLOAT32 = np.dtype(np.float32)
 _ACTIVATIONS = ("relu", "gelu", "silu", "swiglu", "identity")
 

@@ -12,7 +12,7 @@ from .normalize import layer_normalization, layer_or_rms_normalize
 from .operator_helpers import cast, check_unidirectional_broadcast, full_constant
 from .registry import apply_standard_operator, onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT32 = np.dtype(np.int32)
 

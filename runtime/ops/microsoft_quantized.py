@@ -28,7 +28,7 @@ from .reduce import _mean
 from .registry import Ints, apply_standard_operator, inherit_attributes, onnx
 from .window_geometry import ConvAttributes, PoolAttributes
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 

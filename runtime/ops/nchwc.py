@@ -18,7 +18,7 @@ from .microsoft_fused_matmul import apply_activation, nchw_to_nhwc, nhwc_to_nchw
 from .registry import Floats, Ints, apply_standard_operator, inherit_attributes, onnx
 from .window_geometry import ConvAttributes, PoolAttributes
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 NCHWC = "com.microsoft.nchwc"
 _MODES = ("asymmetric", "align_corners", "half_pixel")

@@ -28,7 +28,7 @@ from .operator_helpers import cast, check_unidirectional_broadcast, constant, wo
 from .primitives import RoutineCall
 from .registry import Ints, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 FLOAT32 = np.dtype(np.float32)

@@ -13,7 +13,7 @@ from .cast import convert
 from .operator_helpers import Dtype, is_float, is_integer
 from .registry import openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 

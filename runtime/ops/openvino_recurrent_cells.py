@@ -22,7 +22,7 @@ from .recurrent_cells import (
 )
 from .registry import Floats, inherit_attributes, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 

@@ -17,7 +17,7 @@ from .axis_arguments import normalize_axis
 from .kernel_lookup import elementwise_kernel
 from .primitives import NativeLoop
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 Dtype = np.dtype[Any]
 
@@ -91,7 +91,7 @@ def with_native_loop(loop: NativeLoop, fallback: Callable[[P, T], T]) -> Callabl
 
 
 def as_float32(array: Array) -> Array:
-    """A layout for :meth:`Primitives.prepared`."""
+    """A layout for :meth:`EagerPrimitives.prepared`."""
     return array.astype(np.float32, order="C")
 
 

@@ -17,7 +17,7 @@ from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 from .window_geometry import PoolAttributes, WindowGeometry
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 Dtype = np.dtype[Any]
 Shape = tuple[int, ...]

@@ -26,7 +26,7 @@ from .operator_helpers import (
 from .primitives import RoutineCall
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 _UINT8 = np.dtype(np.uint8)

@@ -22,7 +22,7 @@ from .axis_arguments import (
 from .operator_helpers import cast, constant
 from .registry import Ints, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 

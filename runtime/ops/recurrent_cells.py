@@ -19,7 +19,7 @@ from .elementwise import clamp_to_bounds
 from .matmul import matmul_product, swap_matrix_axes
 from .operator_helpers import constant
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = TypeVar("T")
 
 #: Kind -> names of the states; the first one is the output.

@@ -19,7 +19,7 @@ from .recurrent_cells import GATE_COUNTS, STATE_NAMES, CellStep, gate_weights, r
 
 #: Additional inputs of quantized weights.
 QUANTIZED_INPUTS = ("W_scale", "W_zero", "R_scale", "R_zero")
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 

@@ -16,7 +16,7 @@ from .operator_helpers import Dtype, cast, constant, full_constant, is_float, is
 from .primitives import RoutineCall
 from .registry import Ints, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 Reduction = Callable[[P, T, tuple[int, ...], bool], T]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -1,7 +1,7 @@
 """The table of operators.
 
 An operator is a function ``op(p, *inputs, **attributes)`` that composes primitives ``p`` (see
-:class:`~.primitives.Primitives`). With :class:`~.eager.EagerPrimitives` it computes eagerly; with the binder of
+:class:`~.eager.EagerPrimitives`). With :class:`~.eager.EagerPrimitives` it computes eagerly; with the binder of
 ``plan.operator_binder`` it emits calls for the engine. Both use the kernels selected by ``ops.kernel_lookup``.
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes are

@@ -18,7 +18,7 @@ from .axis_arguments import check_shape, decode_string, normalize_distinct_axes,
 from .operator_helpers import cast, constant, index_range, is_float
 from .registry import Ints, inherit_attributes, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 

@@ -16,7 +16,7 @@ from .operator_helpers import working_dtype
 from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 _EAGER = EagerPrimitives()

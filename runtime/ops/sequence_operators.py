@@ -19,7 +19,7 @@ from .axis_arguments import check_shape, element_count, normalize_axis, normaliz
 from .primitives import NoNativeKernel
 from .registry import onnx
 
-P = Any  # Primitives[T]; T is an array or a list, or its description
+P = Any  # EagerPrimitives or the like; T is an array or a list, or its description
 T = Any
 #: The element of an optional.
 Element = Array | Sequence[Any]

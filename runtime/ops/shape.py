@@ -27,7 +27,7 @@ from .operator_helpers import has_bitwise_zero, index_range, is_float
 from .primitives import NoNativeKernel, RoutineCall
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 #: Rank limit of the NonZero routine, which has the extents as parameters.

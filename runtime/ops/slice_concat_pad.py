@@ -24,7 +24,7 @@ from .operator_helpers import Dtype, constant, has_bitwise_zero, is_float
 from .primitives import NoNativeKernel, RoutineCall
 from .registry import Ints, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 

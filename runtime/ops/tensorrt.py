@@ -23,7 +23,7 @@ from .matmul import matmul_product
 from .operator_helpers import cast, constant, is_float
 from .registry import onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 
 _DOMAIN = "tensorrt"

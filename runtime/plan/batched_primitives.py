@@ -47,7 +47,7 @@ class BatchedRows:
 
 
 class BatchedPrimitives:
-    """Implements :class:`~..ops.primitives.Primitives` on :class:`BatchedRows` and on loop-invariant tensors, by other
+    """Implements :class:`~..ops.eager.EagerPrimitives` on :class:`BatchedRows` and on loop-invariant tensors, by other
     primitives.
 
     ``is_profitable``: a product that benefits from batching occurred.

@@ -33,7 +33,7 @@ MAX_DYNAMIC_RESULT_BYTES = 1 << 28
 
 
 class CallEmitter:
-    """Implements the data-independent :class:`~..ops.primitives.Primitives` on buffers."""
+    """Implements the data-independent :class:`~..ops.eager.EagerPrimitives` on buffers."""
 
     emits = True
 
@@ -333,6 +333,8 @@ class CallEmitter:
         output: tuple[Sequence[int], np.dtype[Any]] | None = None,
         numbers: Sequence[int] = (),
     ) -> Buffer:
+        """Call a function of kernels/routines/sequences, only if ``emits``: in Python a sequence is a list.
+        ``output``: shape and dtype of a tensor result; None: the result is a sequence."""
         arguments = [x if isinstance(x, SequenceBuffer) else self._contiguous(x) for x in inputs]
         # Operations on a temporary sequence of the same node work in place.
         temporaries = (x for x in arguments if isinstance(x, SequenceBuffer) and x.kind == "temp")

@@ -91,7 +91,7 @@ def _fold(op: ResolvedOperator, arrays: Sequence[Array | None]) -> KernelBinding
 
 
 class OperatorBinder(CallEmitter):
-    """Implements :class:`~..ops.primitives.Primitives` on buffers with access to the inputs."""
+    """Implements :class:`~..ops.eager.EagerPrimitives` on buffers with access to the inputs."""
 
     def __init__(self, inputs: Sequence[InputDescriptor | None], target: GrowthTarget | None = None) -> None:
         super().__init__()
