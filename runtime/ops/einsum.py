@@ -35,6 +35,7 @@ class LabelledTensor:
 
 
 @onnx("Einsum", since=12)
+@openvino("Einsum", since=7)
 def einsum(p: P, *inputs: T, equation: str) -> T:
     terms, output_labels = _parse_equation(decode_string(equation), [x.ndim for x in inputs])
     dtype = inputs[0].dtype
@@ -47,11 +48,6 @@ def einsum(p: P, *inputs: T, equation: str) -> T:
         result = _contract(p, result, other, later_labels.union(output_labels))
     result = _sum_out(p, result, output_labels)
     return cast(p, p.transpose(result.x, [result.labels.index(label) for label in output_labels]), dtype)
-
-
-@openvino("Einsum", since=7)
-def openvino_einsum(p: P, *inputs: T, equation: str) -> T:
-    return einsum(p, *inputs, equation=equation)
 
 
 def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:

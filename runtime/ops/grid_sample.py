@@ -9,7 +9,7 @@ import numpy as np
 from .axis_arguments import decode_string, element_count, unknown_value_error
 from .operator_helpers import cast, constant, working_dtype
 from .primitives import RoutineCall
-from .registry import onnx, openvino
+from .registry import inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -159,15 +159,6 @@ def sample_grid(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, cla
     return cast(p, p.transpose(total, output_perm), x.dtype)
 
 
-@onnx("GridSample", since=16)
-def grid_sample_16(
-    p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
-) -> T:
-    return grid_sample(
-        p, x, grid, align_corners=align_corners, mode=interpolation_mode(mode), padding_mode=padding_mode
-    )
-
-
 @onnx("GridSample", since=20)
 def grid_sample(p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros") -> T:
     return sample_grid(
@@ -177,6 +168,12 @@ def grid_sample(p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "lin
 
 def interpolation_mode(mode: str | bytes) -> str:
     return {"bilinear": "linear", "bicubic": "cubic"}.get(decode_string(mode).lower(), decode_string(mode).lower())
+
+
+@onnx("GridSample", since=16)
+@inherit_attributes(grid_sample)
+def grid_sample_16(p: P, x: T, grid: T, *, mode: str = "bilinear", **attributes: Any) -> Any:
+    return grid_sample(p, x, grid, mode=interpolation_mode(mode), **attributes)
 
 
 @openvino("GridSample", since=9)

@@ -25,6 +25,7 @@ _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
+@onnx("MatMulInteger", since=10)
 def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
     """``(a - a_zero) @ (b - b_zero)`` of signed or unsigned bytes as int32, shapes as in NumPy's matmul.
 
@@ -84,11 +85,6 @@ def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, .
         return p.broadcast(zero, shape)
     except ValueError:
         raise ModelError(f"zero points of shape {zero.shape} do not fit {shape}") from None
-
-
-@onnx("MatMulInteger", since=10)
-def matmul_integer(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
-    return integer_product(p, a, b, a_zero, b_zero)
 
 
 @onnx("QLinearMatMul", since=10)

@@ -42,6 +42,7 @@ def check_inner_dimensions(a: T, b: T) -> None:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
 
 
+@onnx("MatMul")
 def matmul_product(p: P, a: T, b: T) -> T:
     """NumPy's matmul in the inputs' dtype, floats narrower than float32 summed in float32.
 
@@ -61,11 +62,6 @@ def _to_float32(p: P, x: T) -> T:
     """Convert a narrow float to float32; constants only once."""
     prepared = p.prepared(x, as_float32)
     return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
-
-
-@onnx("MatMul")
-def matmul(p: P, a: T, b: T) -> T:
-    return matmul_product(p, a, b)
 
 
 @openvino("MatMul")

@@ -10,7 +10,7 @@ from .activations import gelu, swish
 from .axis_arguments import normalize_existing_axis
 from .normalize import softmax_over
 from .operator_helpers import check_unidirectional_broadcast
-from .registry import onnx
+from .registry import older_version, onnx
 from .slice_concat_pad import trilu
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
@@ -18,9 +18,8 @@ T = Any
 MICROSOFT = "com.microsoft"
 
 
-@onnx("Gelu", domain=MICROSOFT)
-def exact_gelu(p: P, x: T) -> T:
-    return gelu(p, x)
+onnx("Gelu", domain=MICROSOFT)(older_version(gelu, "approximate"))
+onnx("Trilu", domain=MICROSOFT)(trilu)
 
 
 @onnx("BiasGelu", domain=MICROSOFT)
@@ -58,8 +57,3 @@ def bias_softmax(p: P, x: T, bias: T, *, axis: int = 1, is_inner_broadcast: int)
         bias = p.reshape(bias, (*bias.shape[:cut], *(1,) * missing, *bias.shape[cut:]))
     check_unidirectional_broadcast(x, bias, "the bias")
     return softmax_over(p, p.map(np.add, x, bias), tuple(range(first, x.ndim)), False)
-
-
-@onnx("Trilu", domain=MICROSOFT)
-def microsoft_trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
-    return trilu(p, x, k, upper=upper)

@@ -26,7 +26,7 @@ from .axis_arguments import (
 from .convolution import scale_and_shift_channels
 from .operator_helpers import cast, check_unidirectional_broadcast, constant, working_dtype
 from .primitives import RoutineCall
-from .registry import Ints, onnx, openvino
+from .registry import Ints, inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -346,28 +346,6 @@ def _batch_normalize(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilo
     return p.map(np.add, p.map(np.multiply, x, factor), offset)
 
 
-@onnx("BatchNormalization", since=7)
-def batch_normalization_7(
-    p: P,
-    x: T,
-    scale: T,
-    bias: T,
-    mean: T,
-    variance: T,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    spatial: int = 1,
-    n_outputs: int = 1,
-) -> T:
-    """Before opset 14, a node with one output is in inference mode."""
-    if n_outputs > 1 or not spatial:
-        raise UnsupportedError(
-            "BatchNormalization in training mode, or with spatial=0, is not supported before opset 14"
-        )
-    return batch_normalization(p, x, scale, bias, mean, variance, epsilon=epsilon, n_outputs=n_outputs)
-
-
 @onnx("BatchNormalization", since=14)
 def batch_normalization(
     p: P,
@@ -403,6 +381,19 @@ def batch_normalization(
 
     statistics = (average(known_mean, new_mean, mean.dtype), average(known_variance, new_variance, variance.dtype))
     return (cast(p, y, x.dtype), *statistics)[:n_outputs]
+
+
+@onnx("BatchNormalization", since=7)
+@inherit_attributes(batch_normalization, "training_mode")
+def batch_normalization_7(
+    p: P, x: T, scale: T, bias: T, mean: T, variance: T, *, spatial: int = 1, n_outputs: int = 1, **attributes: Any
+) -> Any:
+    """Before opset 14, a node with one output is in inference mode."""
+    if n_outputs > 1 or not spatial:
+        raise UnsupportedError(
+            "BatchNormalization in training mode, or with spatial=0, is not supported before opset 14"
+        )
+    return batch_normalization(p, x, scale, bias, mean, variance, **attributes)
 
 
 @openvino("BatchNormInference")

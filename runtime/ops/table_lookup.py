@@ -12,7 +12,7 @@ from ..kernels.kernel import type_char
 from .axis_arguments import normalize_existing_axis, read_int, read_ints, unknown_value_error
 from .operator_helpers import Dtype, cast, constant, full_constant, working_dtype
 from .primitives import NoNativeKernel, RoutineCall
-from .registry import onnx, openvino
+from .registry import older_version, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -137,11 +137,6 @@ def _is_mean(reduction: str) -> bool:
     return reduction.lower() == "mean"
 
 
-@openvino("EmbeddingBagPackedSum", since=3)
-def embedding_bag_packed_sum(p: P, table: T, indices: T, weights: T | None = None) -> T:
-    return embedding_bag_packed(p, table, indices, weights)
-
-
 @openvino("EmbeddingBagPacked", since=15)
 def embedding_bag_packed(p: P, table: T, indices: T, weights: T | None = None, *, reduction: str = "sum") -> T:
     """Each row of ``indices`` is a bag."""
@@ -158,13 +153,6 @@ def embedding_bag_packed(p: P, table: T, indices: T, weights: T | None = None, *
     if mean:
         total = p.map(np.divide, total, constant(p, indices.shape[1], work))
     return cast(p, total, table.dtype)
-
-
-@openvino("EmbeddingBagOffsetsSum", since=3)
-def embedding_bag_offsets_sum(
-    p: P, table: T, indices: T, offsets: T, default: T | None = None, weights: T | None = None
-) -> T:
-    return embedding_bag_offsets(p, table, indices, offsets, default, weights)
 
 
 @openvino("EmbeddingBagOffsets", since=15)
@@ -185,6 +173,10 @@ def embedding_bag_offsets(
         raise ValueError(f"offsets {starts.tolist()} must begin at 0, ascend, and stay within {count} indices")
     bags = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, count)))
     return _sum_segments(p, table, indices, bags, len(starts), default, weights, _is_mean(reduction))
+
+
+openvino("EmbeddingBagPackedSum", since=3)(older_version(embedding_bag_packed, "reduction"))
+openvino("EmbeddingBagOffsetsSum", since=3)(older_version(embedding_bag_offsets, "reduction"))
 
 
 @openvino("EmbeddingSegmentsSum", since=3)

@@ -21,7 +21,7 @@ from .gather_scatter import gather_nd as onnx_gather_nd
 from .gather_scatter import gather_or_zero, tensor_scatter
 from .matmul import matmul_product
 from .operator_helpers import cast, constant, is_float
-from .registry import onnx
+from .registry import older_version, onnx
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -317,14 +317,7 @@ def _repeat_heads(p: P, x: T, groups: int) -> T:
     return p.reshape(repeated, (batch, heads * groups, length, width))
 
 
-@onnx("RotaryEmbedding", domain=_DOMAIN)
-def rotary_embedding(
-    p: P, x: T, cosines: T, sines: T, positions: T | None = None, *, interleaved: int, rotary_embedding_dim: int
-) -> T:
-    """ONNX RotaryEmbedding with four axes."""
-    return onnx_rotary(
-        p, x, cosines, sines, positions, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim
-    )
+onnx("RotaryEmbedding", domain=_DOMAIN)(older_version(onnx_rotary, "num_heads"))
 
 
 @onnx("KVCacheUpdate", domain=_DOMAIN)
