@@ -1,6 +1,5 @@
 """The binder of the optimizer."""
 
-from ...kernels.call cimport Call
 from ..baseline.binder cimport NodeBinder
 from .shape_ranges.range_bindings cimport RangeBindings
 from .optimizer_state cimport OptimizerNode

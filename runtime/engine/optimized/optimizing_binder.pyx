@@ -1,9 +1,7 @@
 """Optimized bindings: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
-from ...kernels.call cimport Call
 from ..baseline.binder cimport NodeBinder, call_native
 from ..baseline.memory cimport Memory
-from ..baseline.arena cimport arena_alloc
 from ..baseline.state cimport *
 from .fusion.group_region cimport request_grouping
 from .node_regions cimport add_node_region, init_node
