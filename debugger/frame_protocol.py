@@ -1,39 +1,20 @@
-"""The protocol of frames, shared by live sessions and recordings."""
+"""The protocols of frames, live and recorded."""
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ..runtime.frame import BodyNode, CarriedValue
+from ..runtime.frame import BodyNode, CarriedValue, FrameValues
 from ..runtime.graph import Array, Loop, StoppedBy, Value
 
-
-class FrameValuesProtocol(Protocol):
-    """Values by name; :class:`~..runtime.loop_view.FrameValues` documents the methods."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-    def __contains__(self, name: object, /) -> bool: ...
-    def __iter__(self) -> Iterator[str]: ...
-    @overload
-    def get(self, name: str, /) -> Any: ...
-    @overload
-    def get(self, name: str, default: Any, /) -> Any: ...
-    def items(self) -> ItemsView[str, Any]: ...
-    def read(self, value: Value) -> tuple[bool, Any]: ...
-    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]: ...
+if TYPE_CHECKING:
+    from .scope.iteration_values import IterationValues
+    from .statistics.value_history import Evolution
 
 
-class FrameInternalsProtocol(Protocol):
-    """Internals of a frame; :class:`~..runtime.loop_view.FrameInternals` documents the methods."""
-
-    def previous_frame(self) -> Any: ...
-    def scope(self) -> Mapping[str, Value]: ...
-    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]: ...
-
-
-class FrameStateProtocol(Protocol):
-    """The state of a running loop, or of the main graph; :class:`~..runtime.frame.Frame` documents the members."""
+class FrameProtocol(Protocol):
+    """A running loop, or the main graph; :class:`~..runtime.frame.Frame` documents the members."""
 
     @property
     def index(self) -> int: ...
@@ -56,27 +37,57 @@ class FrameStateProtocol(Protocol):
     @property
     def at_boundary(self) -> bool: ...
     @property
+    def carried(self) -> Mapping[str, Any]: ...
+    @property
     def back_edges(self) -> list[CarriedValue]: ...
     @property
     def scan_outputs(self) -> Mapping[str, Any]: ...
     @property
-    def values(self) -> FrameValuesProtocol: ...
+    def values(self) -> FrameValues: ...
     @property
     def nodes(self) -> Sequence[BodyNode]: ...
-
-
-class FrameReaderProtocol(FrameStateProtocol, Protocol):
-    """What a snapshot reads of a frame; the rest as for frames."""
-
-    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]: ...
-
-
-class FrameProtocol(FrameStateProtocol, Protocol):
-    """A frame, live or recorded."""
-
     @property
     def around(self) -> FrameProtocol | None: ...
+
+
+class FrameReader(FrameProtocol, Protocol):
+    """What a session reads of a loop at a stop: of its engine, or of a recording. Frames and snapshots are made of it.
+
+    ``evolution``: the histories of the values over all iterations so far, as numbers.
+    """
+
     @property
-    def carried(self) -> Mapping[str, Any]: ...
+    def around(self) -> FrameReader | None: ...
     @property
-    def _internals(self) -> FrameInternalsProtocol: ...
+    def evolution(self) -> Evolution: ...
+    @property
+    def history(self) -> IterationValues: ...
+
+    def current(self) -> Self:
+        """This state, read again if it was edited.
+
+        Raises:
+            UsageError: the session has moved since.
+        """
+
+    def by_reference(self) -> FrameReader:
+        """A reader for a snapshot, which may give references to large tensors
+        (:class:`.statistics.tensor_ref.TensorRef`), valid until the session moves."""
+
+    def boundary(self, iteration: int) -> FrameProtocol | None:
+        """The loop at the boundary before an iteration of this entry; None if it is unknown."""
+
+    def previous_frame(self) -> FrameReader | None:
+        """The loop at the previous boundary of this entry, if available without execution."""
+
+    def scope(self) -> Mapping[str, Value]:
+        """The visible values by name; the body's names shadow those of enclosing graphs."""
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value of the loop graph is available, and a copy of it."""
+
+    def read_all(self, values: Sequence[Value]) -> dict[Value, Any]:
+        """Copies of those values of the loop graph that are available."""
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
+        """The element count, full shape, dtype and newest elements of scan output k."""

@@ -16,9 +16,9 @@ from ..runtime.text import did_you_mean
 from .breakpoints.symbol_table import LoopSymbol
 from .describe.value_names import quote
 from .plots import frame_figures as plots
-from .scope.iteration_values import FrameWithHistory
 from .session.session import Session
 from .session.session_base import SessionBase
+from .session.session_frames import SessionFrame
 from .session.stop import Reason
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _is_trace(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and is_sqlite_file(source)
 
 
-def _frame_to_plot(session: SessionBase, request: PlotRequest, moves: bool) -> FrameWithHistory:
+def _frame_to_plot(session: SessionBase, request: PlotRequest, moves: bool) -> SessionFrame:
     symbol = resolve_loop(session, request)
     if not moves:
         running = (frame for frame in (session.frame, *reversed(session.frames)) if frame.loop is not None)
@@ -195,7 +195,7 @@ def run_to_loop_end(
     return None
 
 
-def draw_frame(frame: FrameWithHistory, request: PlotRequest) -> Figure:
+def draw_frame(frame: SessionFrame, request: PlotRequest) -> Figure:
     """Plot a frame.
 
     Raises:
@@ -207,7 +207,7 @@ def draw_frame(frame: FrameWithHistory, request: PlotRequest) -> Figure:
     return draw(frame, request.name)
 
 
-def comparable_histories(frame: FrameWithHistory, request: PlotRequest) -> dict[str, ValueHistory]:
+def comparable_histories(frame: SessionFrame, request: PlotRequest) -> dict[str, ValueHistory]:
     """The histories of a frame to compare with another run."""
     edges = {edge.param.name for edge in frame.loop.back_edges} if frame.loop is not None else set()
     histories = plots.carried_histories(frame, request.name)

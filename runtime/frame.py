@@ -97,7 +97,7 @@ class Frame:
         >>> session.frame.iteration
         2
         """
-        return self._internals.iteration
+        return self._internals.current().iteration
 
     @property
     def at_boundary(self) -> bool:
@@ -107,7 +107,7 @@ class Frame:
         >>> session.frame.at_boundary
         False
         """
-        return self._internals.at_boundary
+        return self._internals.current().at_boundary
 
     @property
     def nodes(self) -> list[BodyNode]:
@@ -117,7 +117,7 @@ class Frame:
         >>> [(entry.node.op_type, str(entry.state)) for entry in session.frame.nodes][:3]
         [('Mul', 'done'), ('Div', 'done'), ('Mul', 'next')]
         """
-        return list(self._internals.nodes)
+        return list(self._internals.current().nodes)
 
     @property
     def entry(self) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class Frame:
         >>> session.frame.entry
         ()
         """
-        return self._internals.entry
+        return self._internals.current().entry
 
     @property
     def trip_count(self) -> int | None:
@@ -135,7 +135,7 @@ class Frame:
         >>> session.frame.trip_count is None
         True
         """
-        return self._internals.trip_count
+        return self._internals.current().trip_count
 
     @property
     def condition(self) -> bool | None:
@@ -144,7 +144,7 @@ class Frame:
         >>> session.frame.condition
         True
         """
-        return self._internals.condition
+        return self._internals.current().condition
 
     @property
     def stopped_by(self) -> StoppedBy | None:
@@ -154,7 +154,7 @@ class Frame:
         >>> session.frame.stopped_by
         <StoppedBy.CONDITION: 'condition'>
         """
-        return self._internals.stopped_by
+        return self._internals.current().stopped_by
 
     @property
     def around(self) -> Frame | None:
@@ -174,10 +174,7 @@ class Frame:
         >>> session.frame.carried["x"]
         array(1.5, dtype=float32)
         """
-        internals = self._internals
-        internals.state()
-        edges = internals.plan.edges if internals.plan else []
-        return {e.edge.param.name: internals.value(e.param) for e in edges}
+        return self._internals.current().carried
 
     @property
     def back_edges(self) -> list[CarriedValue]:
@@ -187,7 +184,7 @@ class Frame:
         >>> [(edge.param, edge.ready) for edge in session.frame.back_edges]
         [('x', True), ('err', True)]
         """
-        return self._internals.back_edges
+        return self._internals.current().back_edges
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
@@ -197,7 +194,7 @@ class Frame:
         >>> session.frame.scan_outputs["xs"]
         array([1.5      , 1.4166667], dtype=float32)
         """
-        return self._internals.scan_outputs
+        return self._internals.current().scan_outputs
 
     @property
     def values(self) -> FrameValues:
@@ -207,7 +204,27 @@ class Frame:
         >>> session.frame.values["x_new"], session.frame.values["a"]
         (array(1.5, dtype=float32), array(2., dtype=float32))
         """
-        return self._internals.values
+        return self._internals.current().values
 
 
-__all__ = ["BodyNode", "BranchPath", "CarriedValue", "Frame", "FrameValues", "NodeState", "values_with_branches"]
+def frame_reader(frame: Any) -> Any:
+    """The reader of a frame, for the debugger: it does not check that the frame is current. A reader is returned as it
+    is.
+
+    Raises:
+        UsageError: the engine has continued since.
+    """
+    return frame._internals.current() if isinstance(frame, Frame) else frame
+
+
+__all__ = [
+    "BodyNode",
+    "BranchPath",
+    "CarriedValue",
+    "Frame",
+    "FrameInternals",
+    "FrameValues",
+    "NodeState",
+    "frame_reader",
+    "values_with_branches",
+]

@@ -5,10 +5,10 @@ Users see a :class:`~.frame.Frame`; this module adds what the debugger, recordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
 from .text import did_you_mean
 
-_T = TypeVar("_T")
 #: The branches that lead to a node: positions of BRANCH instructions, and their outcomes.
 BranchPath = tuple[tuple[int, bool], ...]
 
@@ -68,72 +67,63 @@ class CarriedValue:
     ready: bool = True
 
 
+#: The state of the main graph, as ``Engine.loop_state`` gives it for loops.
+_MAIN_STATE = (0, None, True, None, True)
+
+
 class FrameInternals:
-    """The state of a loop of a stopped engine, or of the main graph (``index`` -1), as frames show it.
+    """The state of a loop of a stopped engine, or of the main graph (``index`` -1): its fields are read once, its
+    values when they are asked for.
 
     Internal: it may change with any version.
     """
 
-    __slots__ = ("_cache", "_cache_state", "engine", "epoch", "index", "plan")
+    __slots__ = (
+        "_loop_state", "_nodes", "_scope", "_states", "at_boundary", "condition", "engine", "epoch", "index",
+        "iteration", "loop", "name", "path", "plan", "stopped_by",
+    )  # fmt: skip
 
     def __init__(self, engine: Engine, index: int) -> None:
         self.engine = engine
         self.index = index
         self.epoch = engine.epoch
-        self.plan = engine.plan.loops[index] if index >= 0 else None
-        #: The loop state for which the cache of derived data is valid: an edit invalidates it. None: no cache yet.
-        self._cache_state: tuple[Any, ...] | None = None
+        plan: LoopPlan | None = engine.plan.loops[index] if index >= 0 else None
+        self.plan = plan
+        self.loop: Loop | None = plan.loop if plan else None
+        self.name: str = plan.loop.name if plan else MAIN
+        self.path: str = plan.path if plan else MAIN
+        self._read_state()
 
-    def state(self) -> tuple[int, int | None, bool, StoppedBy | None, bool]:
-        """As ``Engine.loop_state``.
+    def _read_state(self) -> None:
+        plan = self.plan
+        state = _MAIN_STATE if plan is None else self.engine.loop_state(self.index)
+        self._loop_state = state
+        self.iteration: int = state[0]
+        has_condition = plan is not None and (plan.condition >= 0 or plan.initial_condition >= 0)
+        self.condition: bool | None = state[2] if has_condition else None
+        self.stopped_by: StoppedBy | None = state[3]
+        self.at_boundary: bool = plan is not None and (not state[4] or self.engine.pc == plan.head)
+        self._nodes: list[BodyNode] | None = None
+        #: The states of the nodes that compute the body's values.
+        self._states: dict[Value, NodeState] = {}
+        self._scope: dict[str, Value] | None = None
+
+    def current(self) -> Self:
+        """This state, read again if it was edited.
 
         Raises:
             UsageError: the engine has continued since.
         """
         if self.engine.epoch != self.epoch:
             raise UsageError("this frame is over: the loop has gone on since; copy what is needed while it is current")
-        if self.index < 0:
-            return 0, None, True, None, True
-        return self.engine.loop_state(self.index)
-
-    def _cached(self, key: str, find: Callable[[], _T]) -> _T:
-        """The result of ``find``, cached while the loop's state is unchanged."""
-        state = self.state()
-        if self._cache_state != state:
-            self._cache: dict[str, Any] = {}
-            self._cache_state = state
-        if key not in self._cache:
-            self._cache[key] = find()
-        result: _T = self._cache[key]
-        return result
-
-    @property
-    def enter(self) -> int:
-        """Plan position of the loop's first instruction; -1: no loop."""
-        return self.plan.enter if self.plan else -1
-
-    @property
-    def head(self) -> int:
-        """Plan position of the loop's boundaries; -1: no loop."""
-        return self.plan.head if self.plan else -1
+        if self.plan is not None and self.engine.loop_state(self.index) != self._loop_state:
+            self._read_state()
+        return self
 
     # The members of a frame without their documentation, for readers that need no checked arguments.
 
     @property
-    def loop(self) -> Loop | None:
-        return self.plan.loop if self.plan else None
-
-    @property
-    def name(self) -> str:
-        return self.plan.loop.name if self.plan else MAIN
-
-    @property
-    def path(self) -> str:
-        return self.plan.path if self.plan else MAIN
-
-    @property
     def entry(self) -> tuple[int, ...]:
-        self.state()
         iterations = []
         index = self.plan.parent if self.plan else -1
         while index >= 0:
@@ -142,62 +132,57 @@ class FrameInternals:
         return tuple(reversed(iterations))
 
     @property
-    def iteration(self) -> int:
-        return self.state()[0]
+    def around(self) -> FrameInternals | None:
+        return None if self.plan is None else FrameInternals(self.engine, self.plan.parent)
 
     @property
     def trip_count(self) -> int | None:
-        self.state()
         return None if self.plan is None else max_trip_count(self.engine, self.plan)
 
     @property
-    def condition(self) -> bool | None:
-        keep, plan = self.state()[2], self.plan
-        return None if plan is None or (plan.condition < 0 and plan.initial_condition < 0) else keep
-
-    @property
-    def stopped_by(self) -> StoppedBy | None:
-        return self.state()[3]
-
-    @property
-    def at_boundary(self) -> bool:
-        running = self.state()[4]
-        return self.plan is not None and (not running or self.engine.pc == self.plan.head)
+    def carried(self) -> dict[str, Any]:
+        edges = self.plan.edges if self.plan else []
+        values = self.copy_slots([e.param for e in edges])
+        return {e.edge.param.name: value for e, value in zip(edges, values, strict=True)}
 
     @property
     def back_edges(self) -> list[CarriedValue]:
-        iteration, boundary = self.state()[0], self.at_boundary
+        plans = self.plan.edges if self.plan else []
         edges = []
-        for k, e in enumerate(self.plan.edges if self.plan else []):
-            current = self.value(e.param)
+        for k, (e, current) in enumerate(zip(plans, self.copy_slots([e.param for e in plans]), strict=True)):
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
-            if boundary:
-                edges.append(CarriedValue(*names, self.previous(k) if iteration else None, current))
+            if self.at_boundary:
+                edges.append(CarriedValue(*names, self.previous(k) if self.iteration else None, current))
             else:
                 ready = e.result == e.param or self.is_computed(e.edge.result)
-                edges.append(CarriedValue(*names, current, self.value(e.result) if ready else None, ready))
+                edges.append(CarriedValue(*names, current, self.copy_slots((e.result,))[0] if ready else None, ready))
         return edges
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
-        self.state()
         scans = self.plan.scans if self.plan else []
         return {s.output.outer.name: self.scan_output(k) for k, s in enumerate(scans)}
 
     @property
     def nodes(self) -> list[BodyNode]:
-        return self._cached("nodes", self._find_nodes)
+        if self._nodes is None:
+            self._nodes = self._find_nodes()
+            for entry in self._nodes:
+                for value in entry.node.outputs:
+                    if value is not None:
+                        self._states[value] = entry.state
+        return self._nodes
 
     @property
     def values(self) -> FrameValues:
-        return self._cached("values", lambda: FrameValues(self))
+        return FrameValues(self)
 
     def previous_frame(self) -> None:
         """The frame at the previous boundary, if available without execution; always None here."""
 
-    def value(self, slot: int) -> Any:
-        """A copy of a slot's value."""
-        return self.engine.value(slot)
+    def copy_slots(self, slots: Sequence[int]) -> list[Any]:
+        """Copies of the values of slots."""
+        return [self.engine.value(slot) for slot in slots]
 
     def previous(self, k: int) -> Any:
         """A copy of the value that back edge k carried into the previous iteration."""
@@ -209,10 +194,68 @@ class FrameInternals:
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
         """The element count, full shape, dtype and newest elements of scan output k."""
-        self.state()
-        assert self.plan is not None
         count, full, latest = self.engine.scans.view(self.index, k, length)
         return count, tuple(full.shape), full.dtype.name, [np.array(row, latest.dtype) for row in latest]
+
+    # -- values
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value of the loop graph is available, and a copy of it; works for values that share a name."""
+        available = self.read_all((value,))
+        return value in available, available.get(value)
+
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
+        """Copies of those values of the loop graph that are available."""
+        slots = self.available(values)
+        return dict(zip(slots, self.copy_slots(tuple(slots.values())), strict=True))
+
+    def available(self, values: Iterable[Value]) -> dict[Value, int]:
+        """The available ones of some values, with the slots that hold them as this frame shows them.
+
+        A body value not yet computed in the current iteration has its value of the previous iteration; it is absent in
+        iteration 0, and if that iteration took another branch.
+        """
+        engine, plan, nodes = self.engine, self.plan, self.nodes
+        slot_of, has_value, states = engine.plan.slot_of, engine.has_value, self._states
+        branch_paths = self.branch_paths() if nodes else {}
+        slots: dict[Value, int] = {}
+        for value in values:
+            slot = slot_of.get(value)
+            if slot is None or not has_value(slot):
+                continue
+            state = states.get(value, NodeState.DONE)
+            if state is not NodeState.DONE:
+                if plan is None or not self.iteration or state is NodeState.SKIPPED:
+                    continue
+                if value in branch_paths and not self._was_branch_taken_before(branch_paths[value]):
+                    continue
+                # The last boundary may have swapped the buffers of result and parameter.
+                for k, edge in enumerate(plan.edges):
+                    if edge.result == slot and engine.loops.was_swapped(self.index, k):
+                        slot = edge.param
+                        break
+            slots[value] = slot
+        return slots
+
+    def _was_branch_taken_before(self, branch_path: BranchPath) -> bool:
+        """True if the previous iteration is known to have taken a branch path: after this iteration passed an If, that
+        of the previous one is no longer known."""
+        is_decided = not self.at_boundary and any(pc < self.engine.pc for pc, _ in branch_path)
+        return not is_decided and self.branch_was_taken(branch_path)
+
+    def absence_reason(self, name: str, value: Value) -> str:
+        """Why a value is absent."""
+        if self.index < 0:
+            return f"'{name}' is not computed yet"
+        is_between = self.at_boundary and self.iteration > 0
+        state = self._states.get(value)
+        if state is not None and (
+            state is NodeState.SKIPPED or (is_between and not self.branch_was_taken(self.branch_paths().get(value, ())))
+        ):
+            return f"'{name}' has no value in iteration {self.iteration - is_between}, which took the other branch"
+        return f"'{name}' is not computed yet in iteration {self.iteration}"
+
+    # -- the body
 
     def _find_nodes(self) -> list[BodyNode]:
         engine = self.engine
@@ -265,7 +308,7 @@ class FrameInternals:
 
     def is_computed(self, value: Value) -> bool:
         """True if the running iteration has computed the value."""
-        return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
+        return not self.nodes or self._states.get(value, NodeState.DONE) is NodeState.DONE
 
     def branch_paths(self) -> dict[Value, BranchPath]:
         """Values computed inside the body's Ifs, with their branch paths."""
@@ -280,17 +323,15 @@ class FrameInternals:
         """True if the body's Ifs last took this branch path."""
         return all(self.engine.loops.branch_taken(pc) is outcome for pc, outcome in branch_path)
 
-    def scope(self) -> dict[str, Value]:
+    def scope(self) -> Mapping[str, Value]:
         """The visible values by name: the body's names shadow those of enclosing graphs; for names in both branches of
         an If, those of the branch taken last."""
-        return dict(self._cached("scope", self._find_scope))
-
-    def _find_scope(self) -> dict[str, Value]:
-        scope = dict(self._visible_values())
-        for value, branch_path in self.branch_paths().items():
-            if scope[value.name] is not value and self.branch_was_taken(branch_path):
-                scope.update(dict.fromkeys(value.names, value))
-        return scope
+        if self._scope is None:
+            self._scope = dict(self._visible_values())
+            for value, branch_path in self.branch_paths().items():
+                if self._scope[value.name] is not value and self.branch_was_taken(branch_path):
+                    self._scope.update(dict.fromkeys(value.names, value))
+        return self._scope
 
     def _visible_values(self) -> dict[str, Value]:
         plan: Plan = self.engine.plan
@@ -304,6 +345,20 @@ class FrameInternals:
         return plan.names_by_body[self.index]
 
 
+class ValueReader(Protocol):
+    """What :class:`FrameValues` reads: a frame of a live engine, or of a recording."""
+
+    index: int
+    name: str
+
+    def current(self) -> Self: ...
+    def scope(self) -> Mapping[str, Value]: ...
+    def read(self, value: Value) -> tuple[bool, Any]: ...
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]: ...
+    def available(self, values: Iterable[Value]) -> Container[Value]: ...
+    def absence_reason(self, name: str, value: Value) -> str: ...
+
+
 class FrameValues(Mapping[str, Any]):
     """The values of a frame by name; reading one copies it.
 
@@ -311,85 +366,41 @@ class FrameValues(Mapping[str, Any]):
     iteration 0, and if that iteration took another branch.
     """
 
-    def __init__(self, internals: FrameInternals) -> None:
-        self._internals = internals
-        self._scope = internals.scope()
-        # Precomputed, since a body can have thousands of nodes and values.
-        self._producers = {value: node for node in internals.nodes for value in node.node.outputs if value is not None}
-        self._branch_paths = internals.branch_paths()
+    def __init__(self, reader: ValueReader) -> None:
+        self._reader = reader
 
-    def readable_slot(self, value: Value) -> int:
-        """The slot that holds a value as this frame shows it; -1: the value is not available."""
-        internals, engine = self._internals, self._internals.engine
-        slot = engine.plan.slot_of.get(value)
-        if slot is None or not engine.has_value(slot):
-            return -1
-        producer = self._producers.get(value)
-        if producer is not None and producer.state is not NodeState.DONE:
-            if internals.plan is None or not self._is_from_previous_iteration(value, producer):
-                return -1
-            # The last boundary may have swapped the buffers of result and parameter.
-            for k, edge in enumerate(internals.plan.edges):
-                if edge.result == slot and engine.loops.was_swapped(internals.index, k):
-                    return edge.param
-        return slot
-
-    def _is_from_previous_iteration(self, value: Value, node: BodyNode) -> bool:
-        """True if the previous iteration computed the value."""
-        internals = self._internals
-        if not internals.iteration or node.state is NodeState.SKIPPED:
-            return False
-        branch_path = self._branch_paths.get(value)
-        if not branch_path:
-            return True
-        # After this iteration passed an If, the previous iteration's branch is no longer known.
-        decided = not internals.at_boundary and any(pc < internals.engine.pc for pc, _ in branch_path)
-        return not decided and internals.branch_was_taken(branch_path)
+    def scope(self) -> Mapping[str, Value]:
+        """The values of the loop graph that are visible here by name."""
+        return self._reader.current().scope()
 
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether a value of the loop graph is available, and a copy of it; works for values that share a name."""
-        self._internals.state()
-        slot = self.readable_slot(value)
-        return (False, None) if slot < 0 else (True, self._internals.value(slot))
+        return self._reader.current().read(value)
 
     def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
         """Copies of those values of the loop graph that are available."""
-        self._internals.state()
-        available: dict[Value, Any] = {}
-        for value in values:
-            slot = self.readable_slot(value)
-            if slot >= 0:
-                available[value] = self._internals.value(slot)
-        return available
+        return self._reader.current().read_all(values)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._scope:
-            hint = did_you_mean(name, self._scope)
-            scope_text = "the main graph" if self._internals.index < 0 else f"loop '{self._internals.name}'"
+        reader = self._reader.current()
+        scope = reader.scope()
+        if name not in scope:
+            hint = did_you_mean(name, scope)
+            scope_text = "the main graph" if reader.index < 0 else f"loop '{reader.name}'"
             raise KeyError(f"{scope_text} has no value '{name}'{hint}")
-        available, value = self.read(self._scope[name])
-        if not available:
-            raise KeyError(self._absence_reason(name, self._scope[name]))
+        is_present, value = reader.read(scope[name])
+        if not is_present:
+            raise KeyError(reader.absence_reason(name, scope[name]))
         return value
 
-    def _absence_reason(self, name: str, value: Value) -> str:
-        """Why a value is absent."""
-        internals = self._internals
-        if internals.index < 0:
-            return f"'{name}' is not computed yet"
-        is_between = internals.at_boundary and internals.iteration > 0
-        producer = self._producers.get(value)
-        if producer is not None and (
-            producer.state is NodeState.SKIPPED
-            or (is_between and not internals.branch_was_taken(self._branch_paths.get(value, ())))
-        ):
-            return f"'{name}' has no value in iteration {internals.iteration - is_between}, which took the other branch"
-        return f"'{name}' is not computed yet in iteration {internals.iteration}"
+    def __contains__(self, name: object) -> bool:
+        value = self.scope().get(name)  # type: ignore[call-overload]
+        return value is not None and value in self._reader.available((value,))
 
     def __iter__(self) -> Iterator[str]:
-        return (
-            name for name, value in self._scope.items() if name != value.short_name and self.readable_slot(value) >= 0
-        )
+        scope = self.scope()
+        available = self._reader.available(scope.values())
+        return (name for name, value in scope.items() if name != value.short_name and value in available)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

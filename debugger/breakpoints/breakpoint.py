@@ -19,9 +19,8 @@ from ...runtime.text import count_text
 from ..expression.language import Expression, ExpressionError, NoValueError, Scope, format_value
 from ..expression.template import LogTemplate
 from ..expression.value_types import describe_value
-from ..frame_protocol import FrameProtocol
+from ..frame_protocol import FrameProtocol, FrameReader
 from ..scope.frame_scope import FrameScope, IterationLookup
-from ..scope.iteration_values import FrameWithHistory
 
 #: A boundary: the loop, the iterations of the loops around it, its own iteration.
 _BoundaryKey = tuple[int, tuple[int, ...], int]
@@ -147,7 +146,7 @@ class Breakpoint:
         """True if it tests values of the main graph, outside any loop boundary."""
         return self.loops == (MAIN_GRAPH,)
 
-    def trigger_matches(self, frame: FrameWithHistory) -> bool:
+    def trigger_matches(self, frame: FrameReader) -> bool:
         """Whether it hits at the boundary of a frame, ignoring its extra condition.
 
         A test that cannot be evaluated is a hit; ``failure`` has the reason.
@@ -175,7 +174,7 @@ class Breakpoint:
             self.failure = str(error)
             return True
 
-    def hit(self, frame: FrameWithHistory, node: Node | None) -> bool:
+    def hit(self, frame: FrameReader, node: Node | None) -> bool:
         """Whether it stops at the boundary of a frame, or before a node in it."""
         matches = (
             self.trigger_matches(frame)
@@ -184,7 +183,7 @@ class Breakpoint:
         )
         return matches and self.condition_true(frame)
 
-    def prime_at(self, frame: FrameWithHistory) -> None:
+    def prime_at(self, frame: FrameReader) -> None:
         """Record the current values at a boundary, or in the main graph, that was reached by a jump."""
         if self.is_in_main_graph:
             self.already_tested = False
@@ -198,7 +197,7 @@ class Breakpoint:
             self.last_tests.pop(frame.index, None)
             self.trigger_matches(frame)
 
-    def condition_true(self, frame: FrameWithHistory) -> bool:
+    def condition_true(self, frame: FrameReader) -> bool:
         """Whether its extra condition is true; a missing value makes it false. A condition that cannot be evaluated is
         a hit; ``failure`` has the reason."""
         if self.condition is None:
@@ -218,12 +217,12 @@ class Breakpoint:
         if memory.boundary_key is not None:
             self.last_tests[memory.boundary_key[0]] = replace(memory, hit=False)
 
-    def format_log(self, frame: FrameWithHistory) -> str:
+    def format_log(self, frame: FrameReader) -> str:
         """The text of a logpoint with each ``{expression}`` evaluated."""
         assert self.log is not None
         return self.log.format(FrameScope(frame, frame.history))
 
-    def node_made_nan(self, frame: FrameWithHistory, node: Node) -> bool:
+    def node_made_nan(self, frame: FrameReader, node: Node) -> bool:
         """Whether a node that has just run gave a NaN or Inf in a value that this breakpoint tests."""
         names = {name for v in node.outputs if v is not None for name in v.names}
         if self.expression is not None:
@@ -231,7 +230,7 @@ class Breakpoint:
         values = frame.values
         return any(_contains_nan(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
-    def _is_stateless(self, frame: FrameWithHistory) -> bool:
+    def _is_stateless(self, frame: FrameReader) -> bool:
         """True if the test reads only the boundary itself."""
         if self.kind is Trigger.CONDITION:
             return True
@@ -239,7 +238,7 @@ class Breakpoint:
         carried = {edge.param.name for edge in frame.loop.back_edges}
         return self.kind is Trigger.WATCH and self.expression is not None and self.expression.names <= carried
 
-    def _test_trigger(self, frame: FrameWithHistory) -> bool:
+    def _test_trigger(self, frame: FrameReader) -> bool:
         key = (frame.index, frame.entry, frame.iteration)
         last_test = self.last_tests.get(frame.index, LastTest())
         if last_test.boundary_key == key:
@@ -280,11 +279,11 @@ class Breakpoint:
         return _frame_has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._watched_value(scope)
 
     def _previous_observation(
-        self, key: _BoundaryKey, last_test: LastTest, frame: FrameWithHistory, scope: FrameScope
+        self, key: _BoundaryKey, last_test: LastTest, frame: FrameReader, scope: FrameScope
     ) -> Any:
         """The observation at the previous boundary."""
         index, entry, iteration = key
-        previous_frame = frame._internals.previous_frame()
+        previous_frame = frame.previous_frame()
         if previous_frame is not None:
             is_previous = last_test.boundary_key == (index, entry, previous_frame.iteration)
             return last_test.value if is_previous else self._observe_frame(previous_frame, previous_frame.history)
@@ -309,14 +308,14 @@ class Breakpoint:
         except NoValueError:
             return _UNKNOWN
 
-    def _was_settled(self, key: _BoundaryKey, last_test: LastTest, frame: FrameWithHistory) -> bool:
+    def _was_settled(self, key: _BoundaryKey, last_test: LastTest, frame: FrameReader) -> bool:
         """Whether the value was already settled at the previous boundary."""
         index, entry, iteration = key
-        earlier = frame._internals.previous_frame()
+        earlier = frame.previous_frame()
         previous_iteration = iteration - 1 if earlier is None else earlier.iteration
         if earlier is None or last_test.boundary_key == (index, entry, previous_iteration):
             return last_test.settled and last_test.boundary_key == (index, entry, previous_iteration)
-        first = earlier._internals.previous_frame()
+        first = earlier.previous_frame()
         if first is None:
             return False
         old, new = self._observe_frame(first, first.history), self._observe_frame(earlier, earlier.history)

@@ -11,7 +11,7 @@ from ...runtime.graph import Node
 from ..describe.lookup import find_by_number
 from ..expression.language import Expression, parse
 from ..expression.template import LogTemplate
-from ..scope.iteration_values import FrameWithHistory
+from ..frame_protocol import FrameReader
 from .breakpoint import Breakpoint, Trigger, WatchMode
 from .context import BreakpointContext
 from .location_parser import LocationParser, strip_if
@@ -140,9 +140,7 @@ class Breakpoints(Sequence[Breakpoint]):
         )
         return marked
 
-    def find_hits(
-        self, frame: FrameWithHistory, node: Node | None = None, *, silently: bool = False
-    ) -> list[Breakpoint]:
+    def find_hits(self, frame: FrameReader, node: Node | None = None, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that hit at the boundary of a frame, or before a node in it; counts hits and prints
         logpoints, unless ``silently``."""
         hits = []

@@ -8,7 +8,7 @@ from typing import Protocol
 from ...runtime.graph import Node
 from ...runtime.model import LoopTotals
 from ..expression.language import Expression
-from ..scope.iteration_values import FrameWithHistory
+from ..frame_protocol import FrameReader
 from .breakpoint import Breakpoint
 from .symbol_table import SymbolTable
 
@@ -22,7 +22,7 @@ class BreakpointContext(Protocol):
     @property
     def symbols(self) -> SymbolTable: ...
     @property
-    def frame(self) -> FrameWithHistory: ...
+    def frame(self) -> FrameReader: ...
     @property
     def totals(self) -> Sequence[LoopTotals]: ...
     def current_loop_index(self) -> int: ...

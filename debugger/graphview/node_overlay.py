@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.frame import CarriedValue, NodeState
+from ...runtime.frame import CarriedValue, NodeState, frame_reader
 from ...runtime.graph import If, Loop, Node, ScanOutput, Value, bodies
 from ..describe.frame_text import position_text
-from ..frame_protocol import FrameProtocol
+from ..frame_protocol import FrameProtocol, FrameReader
 from ..statistics.tensor_ref import TensorRef
 from ..value_text import statistics_of
 from .graph_view import BoxKind, GraphBox, GraphView
@@ -48,16 +48,16 @@ GraphFrameStates = Mapping[Loop | None, GraphFrameState]
 def frame_states(frame: FrameProtocol) -> GraphFrameStates:
     """The states of a frame and its enclosing frames."""
     states: dict[Loop | None, GraphFrameState] = {}
-    current: FrameProtocol | None = frame
+    current: FrameReader | None = frame_reader(frame)
     while current is not None:
         states[current.loop] = _frame_state(current)
         current = current.around
     return states
 
 
-def _frame_state(frame: FrameProtocol) -> GraphFrameState:
+def _frame_state(frame: FrameReader) -> GraphFrameState:
     loop = frame.loop
-    scans = () if loop is None else tuple(frame._internals.scan_tail(k, 0)[:2] for k in range(len(loop.scan_outputs)))
+    scans = () if loop is None else tuple(frame.scan_tail(k, 0)[:2] for k in range(len(loop.scan_outputs)))
     return GraphFrameState(
         frame.iteration,
         frame.trip_count,
@@ -66,7 +66,7 @@ def _frame_state(frame: FrameProtocol) -> GraphFrameState:
         True,
         "" if loop is None else position_text(frame),
         {entry.node: entry.state for entry in frame.nodes},
-        frame.values.read,
+        frame.read,
         tuple(frame.back_edges),
         scans,
     )

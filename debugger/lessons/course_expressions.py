@@ -9,8 +9,8 @@ from typing import Any
 
 from ...runtime.errors import UsageError
 from ..expression.language import Expression, ExpressionError, ScopeError, UnknownNameError, parse
+from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
-from ..scope.iteration_values import FrameWithHistory
 from .scene import SceneRun, to_python
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -80,7 +80,7 @@ class SceneRunScope:
 class LearnerScope(FrameScope):
     """The names of a frame, and the inputs of its scene."""
 
-    def __init__(self, frame: FrameWithHistory, run: SceneRun) -> None:
+    def __init__(self, frame: FrameReader, run: SceneRun) -> None:
         super().__init__(frame, frame.history)
         self._scene_run_scope = SceneRunScope(run)
         self._input_names = frozenset(run.scene.inputs)

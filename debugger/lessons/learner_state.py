@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.graph import StoppedBy
-from ..scope.iteration_values import FrameWithHistory
 from ..session.session_base import SessionBase
 from .scene import SceneRun, to_python
 
@@ -30,7 +29,7 @@ class LearnerState:
     def __init__(self, session: SessionBase, run: SceneRun) -> None:
         self._session = session
         self.reference_run = run
-        self.frame: FrameWithHistory = session.frame
+        self.frame = session._internals.frame
 
     @property
     def at_boundary(self) -> bool:
@@ -53,7 +52,7 @@ class LearnerState:
 
     def carried(self, name: str, level: int = 0) -> Any:
         """A carried value of the loop ``level`` levels out from the innermost; None if there is none."""
-        frames = self._session.frames
+        frames = self._session._internals.frames
         frame = self.frame if not level else frames[-1 - level] if level < len(frames) else None
         return None if frame is None or frame.loop is None else to_python(frame.carried.get(name))
 

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import InterruptError, UsageError, one_line
-from ...runtime.frame import CarriedValue, NodeState
+from ...runtime.frame import CarriedValue, FrameValues, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
 from ...runtime.graph.slicing import normalize_axis, pad_scan_output
 from ..describe.value_names import display_name, quote, scan_names
 from ..expression.language import ScopeError, UnknownNameError
-from ..frame_protocol import FrameProtocol, FrameValuesProtocol
+from ..frame_protocol import FrameProtocol
 from ..statistics.tensor_ref import TensorRef
+from ..statistics.value_history import ValueHistory
 from .sequence_text import sequence_text
-from .tracked_values import HasEvolution
 
 __all__ = ["FrameScope", "IterationLookup", "ScopeError", "UnknownNameError"]
 
@@ -31,6 +31,9 @@ class IterationLookup(Protocol):
         Raises:
             UsageError: the value is unknown.
         """
+
+    def evolution(self) -> Mapping[str, ValueHistory]:
+        """The values in all iterations so far, as numbers."""
 
 
 class FrameScope:
@@ -151,7 +154,7 @@ class FrameScope:
         extremes of each bucket."""
         name = self._canonical_name(name)
         self._require_loop("'history'")
-        evolution = self._frame.evolution if isinstance(self._frame, HasEvolution) else {}
+        evolution = {} if self._history is None else self._history.evolution()
         if name not in evolution:
             hint = f"; there is one of {', '.join(map(quote, evolution))}" if evolution else ""
             raise ScopeError(f"there is no history of '{name}'{hint}")
@@ -160,12 +163,12 @@ class FrameScope:
     # -- where a value comes from
 
     @cached_property
-    def _values(self) -> FrameValuesProtocol:
+    def _values(self) -> FrameValues:
         return self._frame.values
 
     @cached_property
     def _names(self) -> Mapping[str, Value]:
-        return self._frame._internals.scope()
+        return self._values.scope()
 
     @cached_property
     def _scans(self) -> dict[str, ScanOutput]:

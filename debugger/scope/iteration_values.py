@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,23 +12,23 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, StoppedBy
 from ...runtime.graph.dependence import condition_values
 from ..describe.condition import condition_slice
-from ..frame_protocol import FrameProtocol
-from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, ValueHistory
+from ..frame_protocol import FrameProtocol, FrameReader
+from ..statistics.value_history import Evolution, ValueHistory
 
 #: Approximate maximum size of the carried values at the boundaries that ``recent_boundaries`` returns.
 _RECENT_BYTES = 64 << 20
 
 
 @public_class
-class IterationValues(ABC):
+class IterationValues:
     """The values of one entry of a loop in iterations other than that of ``frame``."""
 
-    def __init__(self, frame: FrameProtocol) -> None:
+    def __init__(self, frame: FrameReader) -> None:
         self.frame = frame
 
-    @abstractmethod
     def boundary(self, iteration: int) -> FrameProtocol | None:
         """Return the loop at the boundary before an iteration of the same entry; None if it is unknown."""
+        return self.frame.current().boundary(iteration)
 
     def value(self, name: str, iteration: int) -> Any:
         """Return the value in an iteration: a parameter as received, a body value as computed.
@@ -37,7 +36,7 @@ class IterationValues(ABC):
         Raises:
             UsageError: no such iteration or value exists, or the iteration has not run yet.
         """
-        frame = self.frame
+        frame = self.frame.current()
         if frame.loop is None:
             raise UsageError("the main graph has no iterations")
         if iteration < 0:
@@ -60,7 +59,7 @@ class IterationValues(ABC):
     def recent_boundaries(self, count: int = 24) -> list[Mapping[str, Any]]:
         """Return the last boundaries of this entry, oldest first, up to the current one and without gaps: the carried
         values and the computed values that the condition depends on; fewer boundaries if they are large."""
-        frame = self.frame
+        frame = self.frame.current()
         if frame.loop is None:
             return []
         recorded = self._recent_from_history(frame.loop, count)
@@ -83,8 +82,8 @@ class IterationValues(ABC):
         return boundaries
 
     def evolution(self) -> Evolution:
-        """The values of the entry in all iterations so far, as far as they are known without running any."""
-        return EMPTY_EVOLUTION
+        """The values of the entry in all iterations so far, as numbers; known without running any."""
+        return self.frame.current().evolution
 
     def _recent_from_history(self, loop: Loop, count: int) -> list[Mapping[str, Any]] | None:
         """As :meth:`recent_boundaries`, restricted to values of the condition, from recorded numbers; None if those are
@@ -122,19 +121,9 @@ def _exact_values(history: ValueHistory, iterations: range, current: Any) -> lis
         return None
     first = int(history.iterations[0]) if len(history) else 0
     numbers = history.values[iterations.start - first : iterations.stop - first]
-    if iterations.start < first or len(numbers) != len(iterations) or not np.isfinite(numbers).all():
+    is_gapless = len(history) == 0 or int(history.iterations[-1]) == first + len(history) - 1
+    if iterations.start < first or len(numbers) != len(iterations) or not is_gapless or not np.isfinite(numbers).all():
         return None
     if current.dtype.kind not in "biuf" or (current.dtype.kind in "iu" and (np.abs(numbers) >= 2.0**53).any()):
         return None
     return [np.full(current.shape, number, current.dtype) for number in numbers]
-
-
-class FrameWithHistory(FrameProtocol, Protocol):
-    """A frame with access to other iterations; ``evolution``: its values in all of them, as numbers."""
-
-    @property
-    def history(self) -> IterationValues: ...
-    @property
-    def evolution(self) -> Evolution: ...
-    @property
-    def around(self) -> FrameWithHistory | None: ...

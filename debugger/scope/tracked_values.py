@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +11,6 @@ from ...runtime.engine.history.value_history import HistoryView, is_empty_value
 from ...runtime.graph import Loop, Value
 from ..describe.condition import DecidingComparison, deciding_comparison
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, Numbers, Series, ValueHistory
-
-
-@runtime_checkable
-class HasEvolution(Protocol):
-    """A frame that knows its values in all iterations."""
-
-    @property
-    def evolution(self) -> Evolution: ...
 
 
 class TrackedValues:

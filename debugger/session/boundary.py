@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...runtime.frame import Frame, values_with_branches
+from ...runtime.frame import Frame, FrameInternals, frame_reader, values_with_branches
 from ...runtime.graph import StoppedBy
 from ...runtime.graph.dependence import condition_values
 
@@ -37,38 +37,38 @@ class Boundary:
 
 def read_boundary(frame: Frame, *, computed: bool = False, only: Collection[str] | None = None) -> Boundary:
     """The record of a frame at a boundary; ``only``: names of the values to include."""
-    loop = frame.loop
-    assert loop is not None and frame.at_boundary
+    reader: FrameInternals = frame_reader(frame)
+    loop = reader.loop
+    assert loop is not None and reader.at_boundary
     names = None if only is None else set(only)
 
     def is_selected(name: str) -> bool:
         return names is None or name in names
 
-    has_iterated = frame.iteration > 0
+    has_iterated = reader.iteration > 0
     scanned = {}
     for index, port in enumerate(loop.scan_outputs if has_iterated else ()):
         if is_selected(port.outer.name):
-            scanned[port.outer.name] = frame._internals.scan_tail(index, 1)[3][-1]
+            scanned[port.outer.name] = reader.scan_tail(index, 1)[3][-1]
     values: dict[str, Any] = {}
     if computed:
-        frame_values = frame.values
-        internals = frame._internals
-        plan = internals.engine.plan
+        frame_values = reader.values
+        plan = reader.engine.plan
         test_values = condition_values(loop)
-        for value, branches in values_with_branches(plan, plan.loops[frame.index]):
+        for value, branches in values_with_branches(plan, plan.loops[reader.index]):
             # The loop test is computed before its boundary, unless the trip count ends the loop.
-            if frame.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else not has_iterated:
+            if reader.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else not has_iterated:
                 continue
             # Values in a branch that was not taken belong to an earlier iteration.
-            if internals.branch_was_taken(branches) and is_selected(value.name) and value.name in frame_values:
+            if reader.branch_was_taken(branches) and is_selected(value.name) and value.name in frame_values:
                 values[value.name] = frame_values[value.name]
     return Boundary(
-        frame.path,
-        frame.entry,
-        frame.iteration,
-        frame.condition,
-        frame.stopped_by,
-        {name: value for name, value in frame.carried.items() if is_selected(name)},
+        reader.path,
+        reader.entry,
+        reader.iteration,
+        reader.condition,
+        reader.stopped_by,
+        {name: value for name, value in reader.carried.items() if is_selected(name)},
         scanned,
         values,
     )

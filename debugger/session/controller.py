@@ -14,6 +14,7 @@ import numpy as np
 
 from ...runtime.api_boundary import call_user
 from ...runtime.errors import Remedy, UsageError
+from ...runtime.frame import frame_reader
 from ...runtime.graph import Node, TensorType
 from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.session_lock import SessionLock
@@ -21,8 +22,7 @@ from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
-from ..frame_protocol import FrameReaderProtocol
-from ..scope.iteration_values import FrameWithHistory
+from ..frame_protocol import FrameReader
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
 from .live_status import LiveStatus
 from .stop import Reason, Stop
@@ -128,16 +128,16 @@ class Controller(ABC):
 
     @property
     @abstractmethod
-    def frame(self) -> FrameWithHistory:
+    def frame(self) -> FrameReader:
         """The innermost running loop; the main graph if none runs; after the end the loop that ended last."""
 
     @property
     @abstractmethod
-    def frames(self) -> Sequence[FrameWithHistory]:
+    def frames(self) -> Sequence[FrameReader]:
         """The main graph, then all running loops, outermost first."""
 
-    def frame_or_innermost(self, frame: Any) -> Any:
-        """The given frame; for None the innermost.
+    def reader_of(self, frame: Any) -> FrameReader:
+        """The reader of a given frame; for None of the innermost.
 
         Raises:
             UsageError: it is no frame.
@@ -146,12 +146,7 @@ class Controller(ABC):
             return self.frame
         if not hasattr(frame, "back_edges"):
             raise UsageError(f"frame must be one of the session's frames, not {type(frame).__name__}")
-        return frame
-
-    def frame_reader(self, frame: Any) -> FrameReaderProtocol:
-        """A reader of a frame that is valid until the next move: large tensors may be references
-        (:class:`..statistics.tensor_ref.TensorRef`)."""
-        reader: FrameReaderProtocol = frame
+        reader: FrameReader = frame_reader(frame)
         return reader
 
     @abstractmethod

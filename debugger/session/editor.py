@@ -12,12 +12,13 @@ import numpy as np
 from ...runtime.array_interop import to_checked_array
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
-from ...runtime.frame import Frame, NodeState
+from ...runtime.frame import NodeState
 from ...runtime.graph import Loop, Value
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.constant_folding import ConstantFolder
 from ..describe.value_names import mask_quoted, quote
 from ..expression.language import AssignmentTarget, format_value, parse, parse_target, replace_value
+from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
 from ..scope.iteration_values import IterationValues
 from .edit_record import EditRecord
@@ -46,7 +47,7 @@ class StateEditor:
     def __init__(
         self,
         engine: Engine,
-        frame: Frame,
+        frame: FrameReader,
         history: IterationValues,
         earlier: Mapping[Value, Any] = MappingProxyType({}),
     ) -> None:
@@ -113,7 +114,7 @@ class StateEditor:
 
     def _unread_variable(self, name: str) -> list[Value] | None:
         """For a variable that a pending ReadValue will read: its value, and whether it is assigned."""
-        value = self._frame._internals.scope().get(name)
+        value = self._frame.scope().get(name)
         for entry in self._frame.nodes:
             node = entry.node
             if node.op_type == "ReadValue" and value in node.outputs and entry.state is not NodeState.DONE:
@@ -181,7 +182,7 @@ class StateEditor:
             UsageError: there is none, or setting it would change nothing.
         """
         frame, loop = self._frame, self._frame.loop
-        value = frame._internals.scope().get(name)
+        value = frame.scope().get(name)
         if value is None:
             self._scope.value(name)  # raises, with similar names
             raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")

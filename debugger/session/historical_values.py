@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from ...runtime.api_boundary import public_class
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
-from ...runtime.frame import Frame
 from ...runtime.model import Data
 from ...runtime.plan.plan import Plan
-from ..scope.iteration_values import IterationValues
-from ..statistics.value_history import Evolution
 from .branches import Branch
 from .positions import Position, run_to
 
@@ -58,30 +54,3 @@ class HistoricalEngine:
             run_to(engine, position)
             self._branch = branch
             return engine
-
-
-@public_class
-class HistoricalValues(IterationValues):
-    """The values of one entry of a loop in other iterations of a run. ``visit`` returns an engine at a position;
-    ``position``: that of the frame; ``evolution``: its recorded histories."""
-
-    frame: Frame
-
-    def __init__(
-        self, visit: Callable[[Position], Engine], frame: Frame, position: Position, evolution: Callable[[], Evolution]
-    ) -> None:
-        super().__init__(frame)
-        self._visit = visit
-        self._evolution = evolution
-        self._outer_position = position[: 2 * len(frame.entry)]
-
-    def boundary(self, iteration: int) -> Frame:
-        """The frame at an earlier boundary of this entry; valid until the next request."""
-        frame = self.frame
-        return Frame(
-            self._visit((*self._outer_position, frame._internals.enter, iteration, frame._internals.head)), frame.index
-        )
-
-    def evolution(self) -> Evolution:
-        """See :class:`~..scope.iteration_values.IterationValues`."""
-        return self._evolution()

@@ -25,7 +25,7 @@ from .branches import Branch
 from .controller import Controller
 from .live_status import LiveStatus
 from .positions import Position, nodes_until
-from .session_frames import LiveFrameReader, SessionFrame
+from .session_frames import LiveFrameReader
 from .stop import (
     Reason,
     Stop,
@@ -76,7 +76,7 @@ class LiveController(Controller):
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
         #: Cache of the frames of the current epoch, by loop.
-        self._frames: dict[int, SessionFrame] = {}
+        self._frames: dict[int, LiveFrameReader] = {}
         self._frames_epoch = -1
         self._progress: dict[str, int] = {}
 
@@ -132,26 +132,23 @@ class LiveController(Controller):
         return histories.entry_history(index, entry)
 
     @property
-    def frame(self) -> SessionFrame:
+    def frame(self) -> LiveFrameReader:
         stack = self.engine.stack
         return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
 
     @property
-    def frames(self) -> list[SessionFrame]:
+    def frames(self) -> list[LiveFrameReader]:
         return [self._frame(index) for index in (MAIN_GRAPH, *self.engine.stack)]
 
-    def _frame(self, index: int) -> SessionFrame:
+    def _frame(self, index: int) -> LiveFrameReader:
         """The frame of a loop, cached within an epoch because it caches computed values."""
         epoch = self.engine.epoch
         if self._frames_epoch != epoch:
             self._frames_epoch = epoch
             self._frames.clear()
         if index not in self._frames:
-            self._frames[index] = SessionFrame(self._timeline, index)
-        return self._frames[index]
-
-    def frame_reader(self, frame: SessionFrame) -> LiveFrameReader:
-        return LiveFrameReader(frame, self._timeline, self.session_lock)
+            self._frames[index] = LiveFrameReader(self._timeline, index, self.session_lock)
+        return self._frames[index].current()
 
     def is_at_boundary(self) -> bool:
         return self._timeline.is_at_boundary()
@@ -345,7 +342,7 @@ class LiveController(Controller):
 
     def _test_breakpoint(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the engine's current boundary, during a run."""
-        return breakpoint_.trigger_matches(SessionFrame(self._timeline, index))
+        return breakpoint_.trigger_matches(LiveFrameReader(self._timeline, index, self.session_lock))
 
     def _current_hits(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that hit at the current position."""

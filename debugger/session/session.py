@@ -18,6 +18,7 @@ from ...runtime.api_boundary import public, public_class
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model, load
 from ..breakpoints.location_parser import MAX_ITERATION
+from ..frame_protocol import FrameReader
 from . import destinations
 from .boundary import Boundary
 from .branches import Branch
@@ -87,11 +88,11 @@ class Session(SessionBase):
 
     @property
     def frame(self) -> SessionFrame:
-        return self._internals.frame
+        return SessionFrame(self._internals.frame)
 
     @property
     def frames(self) -> list[SessionFrame]:
-        return self._internals.frames
+        return [SessionFrame(reader) for reader in self._internals.frames]
 
     # -- forward
 
@@ -159,12 +160,12 @@ class Session(SessionBase):
         from .editor import normalize_value
 
         new = normalize_value(value)
-        return self._edit(self.frame, lambda editor: editor.set(target, new))
+        return self._edit(self._internals.frame, lambda editor: editor.set(target, new))
 
     def assign(self, text: str, frame: SessionFrame | None = None) -> Branch:
-        return self._edit(self._internals.frame_or_innermost(frame), lambda editor: editor.assign(text))
+        return self._edit(self._internals.reader_of(frame), lambda editor: editor.assign(text))
 
-    def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
+    def _edit(self, frame: FrameReader, change: Callable[[Any], str]) -> Branch:
         from .editor import StateEditor
 
         controller = self._internals
@@ -223,7 +224,9 @@ class Session(SessionBase):
                 return controller.run_to(controller.next_node_destination())
             stack = controller.active_loops()
             if stack and len(stack) == len(controller.engine.stack):
-                return controller.run_to(destinations.LoopBoundaryDestination(stack[-1], self.frame.iteration + 1))
+                return controller.run_to(
+                    destinations.LoopBoundaryDestination(stack[-1], controller.frame.iteration + 1)
+                )
             return controller.run_to(destinations.AnyBoundaryDestination())
 
     def _next_node(self) -> Stop:
@@ -233,7 +236,7 @@ class Session(SessionBase):
     def _enter_body(self) -> Stop | None:
         """Go from a boundary to the first node of the body; returns any other stop on the way, or None."""
         controller = self._internals
-        if not controller.is_at_boundary() or self.frame.stopped_by is not None:
+        if not controller.is_at_boundary() or controller.frame.stopped_by is not None:
             return None
         stop = controller.run_to(controller.next_node_destination())
         return None if stop.reason is Reason.NODE else stop

@@ -6,7 +6,7 @@ The implementation is in :mod:`.controller`; commands that one of the two does n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -17,12 +17,12 @@ from ...runtime.model import Data, LoopTotals, Model
 from ..breakpoints.breakpoint import Breakpoint
 from ..breakpoints.collection import Breakpoints
 from ..expression.tokens import quote
-from ..scope.iteration_values import FrameWithHistory
 from ..statistics.value_history import Evolution, ValueHistory
 from .boundary import Boundary
 from .branches import Branch
 from .controller import ClosedController, Controller
 from .live_status import LiveStatus
+from .session_frames import SessionFrame
 from .session_queries import SessionQueries
 from .stop import Reason, Stop
 
@@ -217,23 +217,23 @@ class SessionBase(SessionQueries):
         return self._internals.live_status
 
     @property
-    def frame(self) -> FrameWithHistory:
+    def frame(self) -> SessionFrame:
         """The frame of the innermost running loop, else of the main graph; after the end of the loop that ended last.
 
         >>> _ = session.step()
         >>> session.frame
         <Frame main ▸ sqrt, before iteration 1>
         """
-        return self._internals.frame
+        return SessionFrame(self._internals.frame)
 
     @property
-    def frames(self) -> Sequence[FrameWithHistory]:
+    def frames(self) -> list[SessionFrame]:
         """The frames of the main graph and of all running loops, outermost first.
 
         >>> [frame.path for frame in session.frames]
         ['main', 'main ▸ sqrt']
         """
-        return self._internals.frames
+        return [SessionFrame(reader) for reader in self._internals.frames]
 
     def history(self, name: str, entry: int | None = None) -> ValueHistory:
         """The history of a carried value, or of a side of the loop's comparison, over all iterations so far, as
@@ -252,7 +252,7 @@ class SessionBase(SessionQueries):
         array([2.    , 1.5   , 1.4167])
         """
         controller = self._internals
-        running = [frame.index for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None]
+        running = [frame.index for frame in (controller.frame, *reversed(controller.frames)) if frame.loop]
         names: list[str] = []
         for index in dict.fromkeys([*running, *(symbol.index for symbol in controller.symbols.loops)]):
             evolution = controller.evolution(index)
@@ -274,11 +274,12 @@ class SessionBase(SessionQueries):
         """
         from ..plots import frame_figures as plots
 
-        frames = dict.fromkeys(frame for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None)
+        innermost, frames_ = self._internals.frame, self._internals.frames
+        frames = dict.fromkeys(frame for frame in (innermost, *reversed(frames_)) if frame.loop is not None)
         for frame in list(frames)[:-1]:
             with contextlib.suppress(UsageError):
                 return plots.plot_over_iterations(frame, name)
-        frame_ = list(frames)[-1] if frames else self.frame
+        frame_ = list(frames)[-1] if frames else innermost
         symbols = self._internals.symbols.loops
         for symbol in symbols if name is None and frame_.loop is not None and not frame_.loop.back_edges else ():
             evolution = self._internals.evolution(symbol.index)

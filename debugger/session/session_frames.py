@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ...runtime.api_boundary import public_class
 from ...runtime.engine.baseline.memory import read_only_view
-from ...runtime.graph import Array, Loop, StoppedBy, Value
+from ...runtime.graph import Array
 from ...runtime.loop_view import FrameInternals
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.session_lock import SessionLock
 from ..describe.frame_text import position_text
 from ..expression.language import parse
+from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
 from ..scope.iteration_values import IterationValues
 from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
@@ -34,15 +35,18 @@ _READ_LOCK_TIMEOUT_SECONDS = 5.0
 
 @public_class
 class SessionFrame(runtime.Frame):
-    """A frame of a session; see :class:`~...runtime.frame.Frame`.
+    """A frame of a session or of a replay; see :class:`~...runtime.frame.Frame`. Of a recording, data that were not
+    recorded are missing: if boundaries are skipped, a back edge has no previous value, and a scan output has only the
+    recorded elements.
 
     >>> session.frame
     <Frame main ▸ sqrt, before iteration 0>
     """
 
-    def __init__(self, timeline: Timeline, index: int) -> None:
-        super().__init__(timeline.engine, index)
-        self._timeline = timeline
+    _internals: FrameReader  # type: ignore[assignment]
+
+    def __init__(self, reader: FrameReader) -> None:
+        self._internals = reader
 
     def __repr__(self) -> str:
         return f"<Frame {self.path}{'' if self.loop is None else f', {position_text(self)}'}>"
@@ -55,7 +59,7 @@ class SessionFrame(runtime.Frame):
         >>> session.frame.history.value("x", 1)
         array(1.5, dtype=float32)
         """
-        return self._timeline.historical_values(self)
+        return self._internals.current().history
 
     @property
     def evolution(self) -> Evolution:
@@ -65,14 +69,13 @@ class SessionFrame(runtime.Frame):
         >>> sorted(session.frame.evolution)[:2]
         ['err', 'err_new']
         """
-        self._internals.state()
-        return self._timeline.histories.entry_history(self.index)
+        return self._internals.current().evolution
 
     @property
     def around(self) -> SessionFrame | None:
         """The frame of the enclosing loop; None for the main graph."""
-        plan = self._internals.plan
-        return None if plan is None else SessionFrame(self._timeline, plan.parent)
+        around = self._internals.around
+        return None if around is None else SessionFrame(around)
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
@@ -84,7 +87,8 @@ class SessionFrame(runtime.Frame):
         >>> session.frame["abs(x * x - a)"]
         np.float32(0.25)
         """
-        return parse(expression).evaluate(FrameScope(self, self.history))
+        reader = self._internals.current()
+        return parse(expression).evaluate(FrameScope(reader, reader.history))
 
     def iteration_of(self, name: str) -> int | None:
         """The iteration of a value; None for values that are the same in all iterations.
@@ -99,7 +103,7 @@ class SessionFrame(runtime.Frame):
         >>> session.frame.iteration_of("x"), session.frame.iteration_of("x_new"), session.frame.iteration_of("a")
         (3, 2, None)
         """
-        return FrameScope(self).iteration_of(name)
+        return FrameScope(self._internals.current()).iteration_of(name)
 
     def show(self, expression: str) -> DisplayValue:
         """The value of an expression with a notebook rendering.
@@ -108,7 +112,8 @@ class SessionFrame(runtime.Frame):
         x = 2.0
         """
         parsed = parse(expression)
-        scope = FrameScope(self, self.history)
+        reader = self._internals.current()
+        scope = FrameScope(reader, reader.history)
         return DisplayValue(expression, parsed.evaluate(scope), scope.iteration_remark(parsed.current_names))
 
     def plot(self, expression: str | None = None) -> Figure:
@@ -127,58 +132,78 @@ class SessionFrame(runtime.Frame):
 
 
 class LiveFrameReader(FrameInternals):
-    """Reads a frame for a snapshot. Tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, valid until
-    the session moves; ``session_lock`` tells whether it does. Nodes and names are shared with the frame itself."""
+    """A frame of a live session. By reference, tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references,
+    valid until the session moves; ``session_lock`` tells whether it does."""
 
-    # The session does not move while a snapshot is taken, so these are read once.
-    loop: Loop | None = None
-    iteration: int = 0
-    stopped_by: StoppedBy | None = None
-    at_boundary: bool = False
+    __slots__ = ("_refs", "_session_lock", "_timeline", "_uses_references")
 
-    def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
-        original = frame._internals
-        super().__init__(timeline.engine, original.index)
-        self.loop, self.at_boundary = original.loop, original.at_boundary
-        self.iteration, _, _, self.stopped_by, _ = original.state()
-        self._original = original
+    def __init__(self, timeline: Timeline, index: int, session_lock: SessionLock) -> None:
+        super().__init__(timeline.engine, index)
         self._timeline = timeline
         self._session_lock = session_lock
+        self._uses_references = False
         #: One reference per tensor, so that its statistics are cached.
         self._refs: dict[object, TensorRef] = {}
 
-    @property
-    def nodes(self) -> list[runtime.BodyNode]:
-        return self._original.nodes
+    def by_reference(self) -> LiveFrameReader:
+        reader = LiveFrameReader(self._timeline, self.index, self._session_lock)
+        reader._uses_references = True
+        reader._nodes, reader._states, reader._scope = self.nodes, self._states, self._scope
+        return reader
 
-    def scope(self) -> dict[str, Value]:
-        return self._original.scope()
+    # -- other loops and iterations
+
+    @property
+    def around(self) -> LiveFrameReader | None:
+        return None if self.plan is None else LiveFrameReader(self._timeline, self.plan.parent, self._session_lock)
+
+    @property
+    def history(self) -> IterationValues:
+        return IterationValues(self)
+
+    @property
+    def evolution(self) -> Evolution:
+        return self._timeline.histories.entry_history(self.index)
+
+    def boundary(self, iteration: int) -> FrameInternals:
+        """The frame at an earlier boundary of this entry; valid until the next request."""
+        return FrameInternals(self._timeline.engine_at_boundary(self.index, iteration), self.index)
+
+    # -- values
 
     @property
     def back_edges(self) -> list[runtime.CarriedValue]:
         edges = super().back_edges
-        for edge in edges:
+        for edge in edges if self._uses_references else ():
             if isinstance(edge.value, TensorRef) and isinstance(edge.previous, TensorRef):
                 edge.value.set_predecessor(edge.previous)
         return edges
 
-    def value(self, slot: int) -> Any:
-        value = self.engine.peek(slot)
-        if getattr(value, "nbytes", 0) < REFERENCE_MIN_BYTES or not is_large(value):
-            return self.engine.value(slot)
-        return self._reference(slot, value, partial(self.engine.peek, slot), slot)
+    def copy_slots(self, slots: Sequence[int]) -> list[Any]:
+        engine = self.engine
+        if not self._uses_references:
+            return [engine.value(slot) for slot in slots]
+        values = []
+        for slot in slots:
+            value = engine.peek(slot)
+            if getattr(value, "nbytes", 0) >= REFERENCE_MIN_BYTES and is_large(value):
+                values.append(self._reference(slot, value, partial(engine.peek, slot), slot))
+            else:
+                values.append(engine.value(slot))
+        return values
 
     def previous(self, k: int) -> Any:
-        value = self.engine.loops.peek_previous(self.index, k)
-        if not is_large(value):
-            return self.engine.loops.previous(self.index, k)
+        loops, index = self.engine.loops, self.index
+        value: Any = loops.peek_previous(index, k) if self._uses_references else None
+        if getattr(value, "nbytes", 0) < REFERENCE_MIN_BYTES or not is_large(value):
+            return loops.previous(index, k)
         slot = self.plan.edges[k].param if self.plan else -1
-        peek = partial(self.engine.loops.peek_previous, self.index, k)
+        peek = partial(loops.peek_previous, index, k)
         return self._reference(("previous", k), value, partial(_read_only, peek), slot, before=1)
 
     def scan_output(self, k: int) -> Any:
         value = self.engine.scans.output_so_far(self.index, k)
-        if not is_large(value):
+        if not self._uses_references or not is_large(value):
             return value.copy()
         read = partial(self.engine.scans.output_so_far, self.index, k)
         return self._reference(("scan", k), value, partial(_read_only, read))
@@ -188,7 +213,7 @@ class LiveFrameReader(FrameInternals):
         scans, index = self.engine.scans, self.index
         count, whole, newest = scans.view(index, k, length)
         fields = count, tuple(whole.shape), whole.dtype.name
-        if not count or not is_large(newest[-1]):
+        if not self._uses_references or not count or not is_large(newest[-1]):
             return *fields, [np.array(row, newest.dtype) for row in newest]
 
         def read_newest() -> Any:

@@ -42,7 +42,7 @@ class SessionQueries:
         """
         from ..termination.explanation import explain_termination
 
-        frame = self._internals.frame_or_innermost(frame)
+        frame = self._internals.reader_of(frame)
         return explain_termination(frame, frame.history.recent_boundaries(), self._internals.model.graph)
 
     def listing(self, which: str | int = "", frame: Any = None) -> SourceListing:
@@ -61,7 +61,7 @@ class SessionQueries:
         [('half = x * 0.5', '1.0')]
         """
         state = self._internals
-        frame = state.frame_or_innermost(frame)
+        frame = state.reader_of(frame)
         return list_source(state.symbols.pseudo_code, frame, state.breakpoints, str(which), running=not state.done)
 
     def compare(self, number: int = 0) -> BranchDifference:
@@ -137,7 +137,7 @@ class SessionQueries:
         >>> session.extract(folder / "part").what
         "iteration 2 of loop 'sqrt'"
         """
-        frame = self._internals.frame_or_innermost(frame)
+        frame = self._internals.reader_of(frame)
         return load_plugin("extract")(self, Path(folder), frame, whole, force)
 
     def repro(self, folder: str | Path, what: str = "nan", *, force: bool = False) -> Any:

@@ -23,7 +23,7 @@ from ..breakpoints.symbol_table import SymbolTable
 from ..describe.listing import Listing, ListingContext
 from ..describe.pseudo_code import PseudoCode
 from ..describe.value_names import scan_names
-from ..frame_protocol import FrameReaderProtocol
+from ..frame_protocol import FrameReader
 from ..statistics.sampling import ElementSample
 from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
 from ..statistics.value_history import Evolution
@@ -190,12 +190,12 @@ class Snapshot:
 def take_snapshot(session: SessionBase) -> Snapshot:
     """A snapshot of a stopped session."""
     controller = session._internals
-    stop, live_frames, current = controller.stop, controller.frames, controller.frame
+    stop, readers, current = controller.stop, controller.frames, controller.frame
     branches, branch = (session.branches, session.branch) if controller.has_branches else ([], None)
-    frames = tuple(_snapshot_frame(controller.frame_reader(frame), frame.evolution) for frame in live_frames)
+    frames = tuple(_snapshot_frame(reader.by_reference()) for reader in readers)
     top = frames[-1]
     if stop.reason is Reason.DONE and current.index >= 0:
-        top = _snapshot_frame(controller.frame_reader(current), current.evolution)
+        top = _snapshot_frame(current.by_reference())
     outputs = controller.outputs
     return Snapshot(
         controller.model.name,
@@ -233,7 +233,7 @@ def _snapshot_branch(branch: Branch, current: bool) -> BranchSnapshot:
     return BranchSnapshot(branch.number, parent, branch.fork, tuple(branch.edits), current, branch.tip)
 
 
-def _snapshot_frame(frame: FrameReaderProtocol, history: Evolution) -> FrameSnapshot:
+def _snapshot_frame(frame: FrameReader) -> FrameSnapshot:
     nodes, edges, loop = tuple(frame.nodes), tuple(frame.back_edges), frame.loop
     results = _outer_values(frame, nodes, loop)
     captures = tuple((value.name, data) for value, data in results.items())
@@ -255,11 +255,11 @@ def _snapshot_frame(frame: FrameReaderProtocol, history: Evolution) -> FrameSnap
         captures,
         MappingProxyType(results),
         MappingProxyType({value.name: data for value, data in results.items()}),
-        history,
+        frame.evolution,
     )
 
 
-def _outer_values(frame: FrameReaderProtocol, nodes: Sequence[BodyNode], loop: Loop | None) -> dict[Value, Any]:
+def _outer_values(frame: FrameReader, nodes: Sequence[BodyNode], loop: Loop | None) -> dict[Value, Any]:
     """The values of enclosing graphs that the nodes of a body read, in the order of their first use."""
     seen = {value.name for value in loop.body.inputs} if loop is not None else set()
     for entry in nodes:
@@ -272,11 +272,11 @@ def _outer_values(frame: FrameReaderProtocol, nodes: Sequence[BodyNode], loop: L
             if value is not None and value.name not in seen:
                 seen.add(value.name)
                 outer.append(value)
-    return frame.values.read_all(outer)
+    return frame.read_all(outer)
 
 
 def _body_values(
-    frame: FrameReaderProtocol, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None
+    frame: FrameReader, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None
 ) -> dict[Value, Any]:
     """The parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
     is_boundary, stopped_by = frame.at_boundary, frame.stopped_by
@@ -289,9 +289,9 @@ def _body_values(
                 if value is not None:
                     own.append(value)
     if loop is None:
-        return frame.values.read_all(own)
+        return frame.read_all(own)
     previous = _previous_parameters(frame, loop, edges) if has_previous else {}
-    values = frame.values.read_all([*own, *(value for value in loop.body.inputs if value not in previous)])
+    values = frame.read_all([*own, *(value for value in loop.body.inputs if value not in previous)])
     values.update([(value, data) for value, data in previous.items() if data is not _ABSENT])
     if is_boundary and stopped_by is not None:
         # Outputs of the loop, which have names of their own in the enclosing graph.
@@ -304,24 +304,24 @@ def _body_values(
     return values
 
 
-def _previous_parameters(frame: FrameReaderProtocol, loop: Loop, edges: Sequence[CarriedValue]) -> dict[Value, Any]:
+def _previous_parameters(frame: FrameReader, loop: Loop, edges: Sequence[CarriedValue]) -> dict[Value, Any]:
     """Values of the varying parameters in the previous iteration; _ABSENT if unknown. At a boundary the slots already
     hold the values of the next iteration."""
     values: dict[Value, Any] = {}
     if loop.condition_input is not None:
         values[loop.condition_input] = _ABSENT
     if loop.iteration is not None:
-        is_present, number = frame.values.read(loop.iteration)
+        is_present, number = frame.read(loop.iteration)
         values[loop.iteration] = np.full_like(number, frame.iteration - 1) if is_present else _ABSENT
     for port in loop.sliced_inputs if frame.stopped_by is None else ():
-        is_present, outer = frame.values.read(port.outer)
+        is_present, outer = frame.read(port.outer)
         values[port.inner] = _previous_slice(outer, port, frame) if is_present else _ABSENT
     for edge, carried in zip(loop.back_edges, edges, strict=True):
         values[edge.param] = _ABSENT if carried.previous is None else carried.previous
     return values
 
 
-def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReaderProtocol) -> Any:
+def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReader) -> Any:
     """The slice that the previous iteration got of a sliced input; a slice of a reference is a reference."""
     previous = frame.iteration - 1
     if not isinstance(outer, np.ndarray | TensorRef):
@@ -338,7 +338,7 @@ def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReaderProtocol)
     return part if part.nbytes >= REFERENCE_MIN_BYTES else np.asarray(part)
 
 
-def _snapshot_scans(frame: FrameReaderProtocol) -> list[ScanSnapshot]:
+def _snapshot_scans(frame: FrameReader) -> list[ScanSnapshot]:
     if frame.loop is None or not frame.loop.scan_outputs:
         return []
     scans = []
@@ -364,20 +364,20 @@ def _snapshot_scans(frame: FrameReaderProtocol) -> list[ScanSnapshot]:
     return scans
 
 
-def _scan_length(frame: FrameReaderProtocol, port: ScanOutput) -> int | None:
+def _scan_length(frame: FrameReader, port: ScanOutput) -> int | None:
     if port.length is None:
         return None
-    is_present, value = frame.values.read(port.length)
+    is_present, value = frame.read(port.length)
     return int(np.asarray(value).reshape(())) if is_present else None
 
 
-def _scan_valid_mask(frame: FrameReaderProtocol, port: ScanOutput) -> Array | None:
+def _scan_valid_mask(frame: FrameReader, port: ScanOutput) -> Array | None:
     if frame.loop is None or port.valid is None:
         return None
     sliced = next((s for s in frame.loop.sliced_inputs if s.inner is port.valid), None)
     if sliced is None:
         return None
-    is_present, outer = frame.values.read(sliced.outer)
+    is_present, outer = frame.read(sliced.outer)
     if not is_present or not isinstance(outer, np.ndarray | TensorRef):
         return None
 

@@ -21,7 +21,7 @@ from ..describe.lookup import find_by_number
 from ..statistics.tensor_ref import StatsCache
 from .boundary import Boundary, read_boundary
 from .branches import Branch, drop_checkpoint
-from .historical_values import HistoricalEngine, HistoricalValues
+from .historical_values import HistoricalEngine
 from .history_sampler import HistorySampler
 from .live_status import LiveStatusSampler
 from .positions import Position, loop_levels, nodes_until, run_to
@@ -328,14 +328,18 @@ class Timeline:
 
     # -- values of other iterations
 
-    def historical_values(self, frame: Frame) -> HistoricalValues:
-        """Values of a frame's loop in other iterations, computed without moving the session."""
-        return HistoricalValues(
-            lambda position: self._historical_engine.engine_at(self._branch_containing(position), position),
-            frame,
-            self.position,
-            lambda: self.histories.entry_history(frame.index),
-        )
+    def engine_at_boundary(self, index: int, iteration: int) -> Engine:
+        """A separate engine at the boundary of a running loop, in its current entry, before an earlier iteration; valid
+        until the next call.
+
+        Raises:
+            UsageError: nothing is known of that time.
+            InterruptError: it was interrupted.
+        """
+        stack = self.engine.stack
+        depth = stack.index(index) if index in stack else 0
+        position = self.boundary_position(self.position[: 2 * depth], index, iteration)
+        return self._historical_engine.engine_at(self._branch_containing(position), position)
 
     def interrupt(self) -> None:
         """Stop the running command; from any thread."""

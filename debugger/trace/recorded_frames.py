@@ -1,23 +1,18 @@
-"""Frames of a recording: the state of loops at a recorded boundary."""
+"""Frames of a recording: reading the state of loops at a recorded boundary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...runtime.api_boundary import public_class
 from ...runtime.dtypes import dtype_from_name as dtype_of
 from ...runtime.engine.history.value_history import EMPTY_VALUE, tensor_statistics
-from ...runtime.frame import BodyNode, CarriedValue, NodeState
+from ...runtime.frame import BodyNode, CarriedValue, FrameValues, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slicing import join_scan_output, scan_output_shape
-from ...runtime.plugin_registry import load_plugin
-from ..describe.frame_text import position_text
-from ..expression.language import parse
-from ..scope.frame_scope import FrameScope
 from ..scope.iteration_values import IterationValues
 from ..scope.tracked_values import bucket_rows
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
@@ -28,10 +23,10 @@ from .recorded_values import PortValues, RecordedValues
 from .trace_store import BoundaryRef, RecordedEntry
 
 
-class RecordedFrameInternals:
-    """Internals of a recorded frame.
+class RecordedFrameReader:
+    """One loop of a recording at a recorded boundary, or the main graph.
 
-    An enclosing frame is inside an iteration: ``inside`` is the inner loop that runs there. ``now``: the current
+    An enclosing loop is inside an iteration: ``inside`` is the inner loop that runs there. ``now``: the current
     boundary of the recording.
     """
 
@@ -49,92 +44,157 @@ class RecordedFrameInternals:
         self.graph_index = graph_index
         self.index = index
         self.current_boundary = now
-        self.boundary = ref
+        self.ref = ref
         #: The model has ended.
         self.model_ended = model_ended
         self.body: LoopBodyIndex | None = graph_index.loops[index] if index >= 0 else None
         self.loop: Loop | None = self.body.loop if self.body else None
+        self.name = self.loop.name if self.loop else MAIN
+        self.path = self.body.path if self.body else MAIN
         self.trace = graph_index.trace
-        self.entry = entry
+        self.recorded_entry = entry
+        #: The iterations of the enclosing loops.
+        self.entry: tuple[int, ...] = entry.around if entry else ()
         self.iteration = iteration
+        self.trip_count = entry.trip_count if entry else None
         self.running_loop = None if inside is None else graph_index.loops[inside].loop
+        self.at_boundary = self.loop is not None and self.running_loop is None
         self._port_values: dict[tuple[PortKind, int], PortValues] = {}
 
+    def current(self) -> RecordedFrameReader:
+        """Itself: a recording stays as it is."""
+        return self
+
+    def by_reference(self) -> RecordedFrameReader:
+        """Itself: values are read from the file."""
+        return self
+
     @property
-    def ended(self) -> StoppedBy | None:
+    def stopped_by(self) -> StoppedBy | None:
         """Why the loop ends at this boundary; None while it goes on."""
-        return self.boundary.ended if self.boundary else None
-
-    @property
-    def at_boundary(self) -> bool:
-        return self.loop is not None and self.running_loop is None
-
-    @property
-    def around(self) -> tuple[int, ...]:
-        """The iterations of the enclosing loops."""
-        return self.entry.around if self.entry else ()
-
-    @property
-    def trip_count(self) -> int | None:
-        return self.entry.trip_count if self.entry else None
+        return self.ref.ended if self.ref else None
 
     @property
     def condition(self) -> bool | None:
-        return self.boundary.condition if self.boundary else None
+        return self.ref.condition if self.ref else None
+
+    # -- other loops and iterations
 
     @cached_property
-    def values(self) -> RecordedValues:
-        """All available values by name."""
-        return RecordedValues(self)
-
-    @cached_property
-    def enclosing(self) -> RecordedFrameInternals | None:
-        """The internals of the enclosing frame; None for the main graph."""
-        if self.body is None or self.entry is None:
+    def around(self) -> RecordedFrameReader | None:
+        """The enclosing loop; None for the main graph."""
+        if self.body is None or self.recorded_entry is None:
             return None
-        graph_index, parent, around = self.graph_index, self.body.parent, self.entry.around
+        graph_index, parent, around = self.graph_index, self.body.parent, self.entry
         if parent < 0:
-            return RecordedFrameInternals(
+            return RecordedFrameReader(
                 graph_index, -1, self.current_boundary, inside=self.index, model_ended=self.model_ended
             )
         start = graph_index.entry_start(parent, around[:-1])
         entry = None if start is None else start[0]
-        frame = RecordedFrameInternals(graph_index, parent, self.current_boundary, entry, None, around[-1], self.index)
-        frame.boundary = frame.boundary_at(around[-1])
+        frame = RecordedFrameReader(graph_index, parent, self.current_boundary, entry, None, around[-1], self.index)
+        frame.ref = frame.boundary_ref(around[-1])
         return frame
 
     @property
     def entry_id(self) -> int | None:
         """The number of the entry in the trace; None for the main graph."""
-        return self.entry.id if self.entry else None
+        return self.recorded_entry.id if self.recorded_entry else None
 
-    def boundary_at(self, iteration: int) -> BoundaryRef | None:
+    def boundary_ref(self, iteration: int) -> BoundaryRef | None:
         """The boundary of this entry before an iteration, if recorded."""
         return self._find_boundary(BoundaryFilter(entry=self.entry_id, iteration=iteration))
 
     def _find_boundary(self, filter_: BoundaryFilter) -> BoundaryRef | None:
         return None if filter_.entry is None else self.trace.boundary_ref(filter_, newest=True)
 
-    def previous_frame(self) -> RecordedFrame | None:
+    def boundary(self, iteration: int) -> RecordedFrameReader | None:
+        ref = self.boundary_ref(iteration)
+        return None if ref is None else frame_at(self.graph_index, ref)
+
+    def previous_frame(self) -> RecordedFrameReader | None:
         """The frame at the previous recorded boundary of this entry."""
         return self._previous_frame
 
     @cached_property
-    def _previous_frame(self) -> RecordedFrame | None:
+    def _previous_frame(self) -> RecordedFrameReader | None:
         ref = self._find_boundary(BoundaryFilter(entry=self.entry_id, below=self.iteration))
         return None if ref is None else frame_at(self.graph_index, ref)
 
+    @property
+    def history(self) -> IterationValues:
+        return IterationValues(self)
+
+    @cached_property
+    def evolution(self) -> Evolution:
+        """The recorded histories of this entry's values so far, as numbers."""
+        body, trace, entry, until = self.body, self.trace, self.recorded_entry, self.iteration
+        if body is None or entry is None:
+            return EMPTY_EVOLUTION
+        tracked = self.graph_index.tracked_values(self.index)
+        series = [
+            trace.statistics_until(entry, PortKind.CARRIED, edge.param.name, until) for edge in body.loop.back_edges
+        ]
+        rows = sorted({iteration for table, _ in series for iteration in table})
+        for side in tracked.sides:
+            table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
+            is_present, data = self.read(side) if not table and side not in body.own_values else (False, 0)
+            if is_present and isinstance(data, np.ndarray) and (stats := tensor_statistics(data)) is not None:
+                # An outer value is constant.
+                table, tensor = dict.fromkeys(rows, stats), data.size != 1
+            series.append((table, tensor))
+        rows = sorted({iteration for table, _ in series for iteration in table})
+        missing = (EMPTY_VALUE,) * 4  # as for a tensor without elements
+        numbers = [
+            np.array([table.get(k, missing) for k in rows]) if table else np.empty((0, 4)) for table, _ in series
+        ]
+        return tracked.evolution(bucket_rows(np.array(rows, np.int64), numbers, [tensor for _, tensor in series]))
+
+    # -- values
+
     def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues:
         """The recorded values of a kind at a boundary of this loop; default: before the running iteration."""
-        ref = ref or self.boundary
+        ref = ref or self.ref
         key = (kind, 0 if ref is None else ref.id)
         if key not in self._port_values:
             self._port_values[key] = PortValues(self.trace, self.index, ref, kind)
         return self._port_values[key]
 
-    def scope(self) -> Mapping[str, Value]:
-        """The values in scope by name; names of the body shadow those of enclosing graphs."""
-        return self.graph_index.scope(self.index)
+    @property
+    def carried(self) -> Mapping[str, Any]:
+        return self.port_values(PortKind.CARRIED)
+
+    @property
+    def back_edges(self) -> list[CarriedValue]:
+        previous = self.previous_frame() if self.iteration and self.at_boundary else None
+        known = {} if previous is None or previous.iteration != self.iteration - 1 else previous.carried
+        carried = self.carried
+        edges = []
+        for edge in self.loop.back_edges if self.loop else ():
+            name = edge.param.name
+            names = (name, edge.result.name, edge.param.type)
+            current = carried.get(name)
+            if self.at_boundary:
+                edges.append(CarriedValue(*names, known.get(name), current, name in carried))
+            else:
+                ready = edge.result is edge.param or self.producer_state(edge.result) is NodeState.DONE
+                is_present, value = self.read(edge.result) if ready else (False, None)
+                edges.append(CarriedValue(*names, current, value, is_present))
+        return edges
+
+    @property
+    def scan_outputs(self) -> Mapping[str, Any]:
+        """The collected value of each scan output of which every element was recorded."""
+        outputs = {}
+        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
+            if not self.iteration:
+                _, shape, dtype, _ = self.scan_tail(k, 1)
+                outputs[port.outer.name] = np.zeros(shape, dtype_of(dtype))
+                continue
+            rows = self.scan_elements(port, self.iteration)
+            if rows and len(rows) == self.iteration:
+                outputs[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
+        return outputs
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
         """As :meth:`~...runtime.frame.Frame.scan_tail`, for the recorded elements."""
@@ -153,10 +213,39 @@ class RecordedFrameInternals:
 
     def scan_elements(self, port: ScanOutput, length: int) -> list[Array]:
         """The newest recorded elements, oldest first."""
-        if self.boundary is None or self.entry is None:
+        if self.ref is None or self.recorded_entry is None:
             return []
-        rows = self.trace.newest_values(self.entry, PortKind.SCAN, port.outer.name, self.iteration, length)
+        rows = self.trace.newest_values(self.recorded_entry, PortKind.SCAN, port.outer.name, self.iteration, length)
         return [row for row in rows if isinstance(row, np.ndarray)]
+
+    @property
+    def values(self) -> FrameValues:
+        return FrameValues(self)
+
+    def scope(self) -> Mapping[str, Value]:
+        """The values in scope by name; names of the body shadow those of enclosing graphs."""
+        return self.graph_index.scope(self.index)
+
+    @cached_property
+    def _recorded_values(self) -> RecordedValues:
+        return RecordedValues(self)
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value of the loop graph is available here, and the value; works for values that share a name."""
+        return self._recorded_values.read(value)
+
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
+        """Those values of the loop graph that are available."""
+        lookups = ((value, self.read(value)) for value in values)
+        return {value: data for value, (is_present, data) in lookups if is_present}
+
+    available = read_all
+
+    def absence_reason(self, name: str, value: Value) -> str:
+        """Why a value is not available; with a hint how to record it."""
+        return self._recorded_values.absence_reason(value)
+
+    # -- the body
 
     @cached_property
     def nodes(self) -> list[BodyNode]:
@@ -168,7 +257,9 @@ class RecordedFrameInternals:
         if self.running_loop is None:
             # At a boundary no node of the next iteration has run; after the model's end all have.
             tested = self._count_condition_nodes(flat)
-            position = len(flat) if self.model_ended and self.body is None else tested if self.ended is None else -1
+            position = (
+                len(flat) if self.model_ended and self.body is None else tested if self.stopped_by is None else -1
+            )
         else:
             position, path = next((k, path) for k, (node, _, _, path) in enumerate(flat) if node is self.running_loop)
         return [
@@ -186,7 +277,7 @@ class RecordedFrameInternals:
 
     def _count_condition_nodes(self, flat: Sequence[tuple[Any, ...]]) -> int:
         """The number of leading nodes that ran before the boundary for the loop test."""
-        if self.body is None or self.ended is StoppedBy.TRIP_COUNT:
+        if self.body is None or self.stopped_by is StoppedBy.TRIP_COUNT:
             return 0
         return sum(any(value in self.body.condition_values for value in entry[0].outputs) for entry in flat)
 
@@ -212,7 +303,7 @@ class RecordedFrameInternals:
             return NodeState.TODO
         if branch and not set(around) <= set(path):
             # The computed values show which branch an earlier If took.
-            next_ref = self.boundary_at(self.iteration + 1)
+            next_ref = self.boundary_ref(self.iteration + 1)
             recorded = self.port_values(PortKind.NODE, next_ref) if next_ref is not None else {}
             if not recorded:
                 return NodeState.TODO
@@ -235,195 +326,15 @@ class RecordedFrameInternals:
         return {value: entry.state for entry in self.nodes for value in entry.node.outputs if value is not None}
 
 
-class RecordedFrame:
-    """One loop of a recording, or the main graph, with the interface of a live frame.
-
-    Data that were not recorded are missing: if boundaries are skipped, a back edge has no previous value, and a scan
-    output has only the recorded elements.
-    """
-
-    def __init__(self, internals: RecordedFrameInternals) -> None:
-        #: For built-in readers; may change with any version.
-        self._internals = internals
-
-    def __repr__(self) -> str:
-        return f"<RecordedFrame {self.path}{'' if self.loop is None else f', {position_text(self)}'}>"
-
-    def _repr_html_(self) -> str:
-        html: str = load_plugin("html")("frame", self)
-        return html
-
-    def __getitem__(self, expression: str) -> Any:
-        """The value of an expression, as ``frame["max(abs(h))"]``.
-
-        Raises:
-            UsageError: it is no expression, or a name in it has no value here.
-        """
-        return parse(expression).evaluate(FrameScope(self, self.history))
-
-    def iteration_of(self, name: str) -> int | None:
-        """The iteration of a value; None for values that are the same in all iterations.
-
-        Raises:
-            UsageError: the loop has no value of that name.
-        """
-        return FrameScope(self).iteration_of(name)
-
-    @property
-    def index(self) -> int:
-        return self._internals.index
-
-    @property
-    def loop(self) -> Loop | None:
-        return self._internals.loop
-
-    @property
-    def name(self) -> str:
-        return self.loop.name if self.loop else MAIN
-
-    @property
-    def path(self) -> str:
-        return self._internals.body.path if self._internals.body else MAIN
-
-    @property
-    def entry(self) -> tuple[int, ...]:
-        return self._internals.around
-
-    @property
-    def iteration(self) -> int:
-        return self._internals.iteration
-
-    @property
-    def trip_count(self) -> int | None:
-        return self._internals.trip_count
-
-    @property
-    def condition(self) -> bool | None:
-        return self._internals.condition
-
-    @property
-    def stopped_by(self) -> StoppedBy | None:
-        return self._internals.ended
-
-    @property
-    def at_boundary(self) -> bool:
-        return self._internals.at_boundary
-
-    # -- other positions
-
-    @property
-    def around(self) -> RecordedFrame | None:
-        """The frame of the enclosing loop; None for the main graph."""
-        enclosing = self._internals.enclosing
-        return None if enclosing is None else RecordedFrame(enclosing)
-
-    @property
-    def history(self) -> RecordedIterationValues:
-        """The values of this entry of the loop at other recorded boundaries."""
-        return RecordedIterationValues(self, self._internals)
-
-    @cached_property
-    def evolution(self) -> Evolution:
-        """The recorded histories of this entry's values so far, as numbers."""
-        internals = self._internals
-        body, trace, entry, until = internals.body, internals.trace, internals.entry, internals.iteration
-        if body is None or entry is None:
-            return EMPTY_EVOLUTION
-        tracked = internals.graph_index.tracked_values(internals.index)
-        series = [
-            trace.statistics_until(entry, PortKind.CARRIED, edge.param.name, until) for edge in body.loop.back_edges
-        ]
-        rows = sorted({iteration for table, _ in series for iteration in table})
-        for side in tracked.sides:
-            table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
-            is_present, data = self.values.read(side) if not table and side not in body.own_values else (False, 0)
-            if is_present and isinstance(data, np.ndarray) and (stats := tensor_statistics(data)) is not None:
-                # An outer value is constant.
-                table, tensor = dict.fromkeys(rows, stats), data.size != 1
-            series.append((table, tensor))
-        rows = sorted({iteration for table, _ in series for iteration in table})
-        missing = (EMPTY_VALUE,) * 4  # as for a tensor without elements
-        numbers = [
-            np.array([table.get(k, missing) for k in rows]) if table else np.empty((0, 4)) for table, _ in series
-        ]
-        return tracked.evolution(bucket_rows(np.array(rows, np.int64), numbers, [tensor for _, tensor in series]))
-
-    # -- values
-
-    @property
-    def carried(self) -> Mapping[str, Any]:
-        return self._internals.port_values(PortKind.CARRIED)
-
-    @property
-    def back_edges(self) -> list[CarriedValue]:
-        previous = self._internals.previous_frame() if self._internals.iteration and self.at_boundary else None
-        known = {} if previous is None or previous.iteration != self._internals.iteration - 1 else previous.carried
-        edges = []
-        for edge in self.loop.back_edges if self.loop else ():
-            name = edge.param.name
-            names = (name, edge.result.name, edge.param.type)
-            value_ = self.carried.get(name)
-            if self.at_boundary:
-                edges.append(CarriedValue(*names, known.get(name), value_, name in self.carried))
-            else:
-                ready = edge.result is edge.param or self._internals.producer_state(edge.result) is NodeState.DONE
-                is_present, value = self.values.read(edge.result) if ready else (False, None)
-                edges.append(CarriedValue(*names, value_, value, is_present))
-        return edges
-
-    @property
-    def values(self) -> RecordedValues:
-        """All available values by name."""
-        return self._internals.values
-
-    @property
-    def scan_outputs(self) -> Mapping[str, Any]:
-        """The collected value of each scan output of which every element was recorded."""
-        outputs = {}
-        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
-            if not self._internals.iteration:
-                _, shape, dtype, _ = self._internals.scan_tail(k, 1)
-                outputs[port.outer.name] = np.zeros(shape, dtype_of(dtype))
-                continue
-            rows = self._internals.scan_elements(port, self._internals.iteration)
-            if rows and len(rows) == self._internals.iteration:
-                outputs[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
-        return outputs
-
-    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
-        """The element count, full shape, dtype and newest elements of scan output k."""
-        return self._internals.scan_tail(k, length)
-
-    # -- the body
-
-    @property
-    def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order; those before a running inner loop are done."""
-        return self._internals.nodes
-
-
-def frame_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrame:
-    """The frame of a boundary's loop at the boundary."""
-    return RecordedFrame(internals_at(graph_index, ref, model_ended=model_ended))
-
-
-def internals_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrameInternals:
-    """The internals of the frame of a boundary's loop at the boundary."""
+def frame_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrameReader:
+    """The loop of a boundary at the boundary."""
     entry = graph_index.trace.entry(ref.entry)
-    return RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, model_ended=model_ended)
+    return RecordedFrameReader(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, model_ended=model_ended)
 
 
-@public_class
-class RecordedIterationValues(IterationValues):
-    """The values of one entry of a loop at recorded boundaries."""
-
-    def __init__(self, frame: RecordedFrame, internals: RecordedFrameInternals) -> None:
-        super().__init__(frame)
-        self._internals = internals
-
-    def boundary(self, iteration: int) -> RecordedFrame | None:
-        ref = self._internals.boundary_at(iteration)
-        return None if ref is None else frame_at(self._internals.graph_index, ref)
+def main_frame(graph_index: GraphIndex, ref: BoundaryRef | None, *, model_ended: bool) -> RecordedFrameReader:
+    """The main graph at a boundary; None: before all of them."""
+    return RecordedFrameReader(graph_index, -1, 0 if ref is None else ref.id, model_ended=model_ended)
 
 
 def _flatten_nodes(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from ...runtime.errors import LoopdbgError
 from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
 from ...runtime.graph.slicing import entry_parts
-from ...runtime.text import did_you_mean
-from .graph_index import GraphIndex, LoopBodyIndex
 from .probes import PortKind
 from .trace_store import BoundaryRef, TraceStore
+
+if TYPE_CHECKING:
+    from .recorded_frames import RecordedFrameReader
 
 _Lookup = tuple[bool, Any]
 _NOT_FOUND: _Lookup = (False, None)
@@ -52,61 +53,14 @@ class PortValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-class FrameBackend(Protocol):
-    """The frame internals that values need; :class:`~.recorded_frames.RecordedFrameInternals` documents the members."""
+class RecordedValues:
+    """Reads the values that are available at a recorded frame: carried values, body values, captures, constants,
+    inputs, and those of enclosing frames."""
 
-    index: int
-    iteration: int
-    current_boundary: int
-    model_ended: bool
-    graph_index: GraphIndex
-    boundary: BoundaryRef | None
-    body: LoopBodyIndex | None
-
-    @property
-    def around(self) -> tuple[int, ...]: ...
-    @property
-    def at_boundary(self) -> bool: ...
-    @property
-    def condition(self) -> bool | None: ...
-    @property
-    def trip_count(self) -> int | None: ...
-    @property
-    def enclosing(self) -> FrameBackend | None: ...
-    @property
-    def values(self) -> RecordedValues: ...
-    def scope(self) -> Mapping[str, Value]: ...
-    def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues: ...
-    def boundary_at(self, iteration: int) -> BoundaryRef | None: ...
-    def producer_state(self, value: Value) -> NodeState | None: ...
-
-
-class RecordedValues(Mapping[str, Any]):
-    """All values that are available at a recorded frame, by name: carried values, body values, captures, constants,
-    inputs, and those of enclosing frames. The error for a missing value has a hint how to record it."""
-
-    def __init__(self, frame: FrameBackend) -> None:
+    def __init__(self, frame: RecordedFrameReader) -> None:
         self._frame = frame
         self._graph_index = frame.graph_index
         self._body = frame.body
-
-    def __getitem__(self, name: str) -> Any:
-        scope = self._frame.scope()
-        if name not in scope:
-            hint = did_you_mean(name, scope)
-            owner = "the main graph" if self._body is None else f"loop '{self._body.loop.name}'"
-            raise KeyError(f"{owner} has no value '{name}'{hint}")
-        is_present, value = self.read(scope[name])
-        if not is_present:
-            raise KeyError(self._missing_message(scope[name]))
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        scope = self._frame.scope()
-        return (name for name, value in scope.items() if name != value.short_name and self.read(value)[0])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def read(self, value: Value) -> _Lookup:
         """Whether a value of the loop graph is available here, and the value; unambiguous for values that share a
@@ -118,20 +72,15 @@ class RecordedValues(Mapping[str, Any]):
         if value in self._body.own_values:
             return self._read_param(value) if value in self._body.params else self._read_result(value)
         captured = self._entry_values(PortKind.CAPTURE).find(value.name)
-        outer = self._frame.enclosing
-        return captured if captured[0] or outer is None else outer.values.read(value)
+        outer = self._frame.around
+        return captured if captured[0] or outer is None else outer.read(value)
 
-    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
-        """Those values of the loop graph that are available."""
-        lookups = ((value, self.read(value)) for value in values)
-        return {value: data for value, (is_present, data) in lookups if is_present}
-
-    def _missing_message(self, value: Value) -> str:
-        """Message on why a value is not available."""
+    def absence_reason(self, value: Value) -> str:
+        """Why a value is not available, with a hint how to record it."""
         frame, name = self._frame, value.name
-        holder: FrameBackend | None = frame
+        holder: RecordedFrameReader | None = frame
         while holder is not None and holder.body is not None and value not in holder.body.own_values:
-            holder = holder.enclosing
+            holder = holder.around
         if holder is None or holder.body is None:
             constants = self._graph_index.graph.constants
             location = f" of {MAIN}"
@@ -161,9 +110,9 @@ class RecordedValues(Mapping[str, Any]):
     def _read_child_input(self, value: Value) -> _Lookup:
         """A value that an inner loop read at its entry, among the entries so far."""
         frame = self._frame
-        around = () if frame.body is None else (*frame.around, frame.iteration)
+        entry = () if frame.body is None else (*frame.entry, frame.iteration)
         for inner in self._graph_index.child_loops(frame.index):
-            start = self._graph_index.entry_start(inner.index, around)
+            start = self._graph_index.entry_start(inner.index, entry)
             if start is None or start[1].id > frame.current_boundary:
                 continue
             trace, ref = self._graph_index.trace, start[1]
@@ -216,20 +165,20 @@ class RecordedValues(Mapping[str, Any]):
             return self._read_condition_value(value)
         state = None if frame.at_boundary else frame.producer_state(value)
         if state is NodeState.DONE:
-            recorded = self._result_at(frame.boundary_at(frame.iteration + 1), value)
+            recorded = self._result_at(frame.boundary_ref(frame.iteration + 1), value)
             return recorded if recorded[0] else self._read_child_input(value)
         if state is NodeState.SKIPPED or not frame.iteration:
             return _NOT_FOUND
-        return self._result_at(frame.boundary, value)
+        return self._result_at(frame.ref, value)
 
     def _read_condition_value(self, value: Value) -> _Lookup:
         """A value of the loop test: a boundary has the one of its own iteration. If the trip count ends the loop, the
         newest one is of the previous iteration."""
-        frame, ref, iteration = self._frame, self._frame.boundary, self._frame.iteration
+        frame, ref, iteration = self._frame, self._frame.ref, self._frame.iteration
         if ref is not None and ref.ended is StoppedBy.TRIP_COUNT:
             iteration -= 1
-            ref = frame.boundary_at(iteration) if iteration >= 0 else None
-        return _NOT_FOUND if ref is None else self._recorded_result(ref, frame.boundary_at(iteration + 1), value)
+            ref = frame.boundary_ref(iteration) if iteration >= 0 else None
+        return _NOT_FOUND if ref is None else self._recorded_result(ref, frame.boundary_ref(iteration + 1), value)
 
     def _result_at(self, ref: BoundaryRef | None, value: Value) -> _Lookup:
         """A result of the iteration before a boundary: recorded, or derived from its uses."""
@@ -267,7 +216,7 @@ class RecordedValues(Mapping[str, Any]):
     @cached_property
     def _entry_boundary(self) -> BoundaryRef | None:
         """The first boundary of this entry of the loop."""
-        start = self._graph_index.entry_start(self._frame.index, self._frame.around)
+        start = self._graph_index.entry_start(self._frame.index, self._frame.entry)
         return None if start is None else start[1]
 
 

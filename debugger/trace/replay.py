@@ -12,10 +12,10 @@ from ...runtime.errors import UsageError
 from ...runtime.model import Data
 from ..breakpoints.location_parser import MAX_ITERATION
 from ..session.session_base import SessionBase
+from ..session.session_frames import SessionFrame
 from ..session.stop import Stop, no_hit_stop, no_iteration_text
 from .queries import BoundaryFilter
 from .reader import Trace
-from .recorded_frames import RecordedFrame
 from .replay_controller import ReplayController
 
 
@@ -50,22 +50,22 @@ class Replay(SessionBase):
         return self._trace
 
     @property
-    def frame(self) -> RecordedFrame:
+    def frame(self) -> SessionFrame:
         """The frame of the innermost running loop; at the end of the loop that ended last.
 
         >>> replay.frame
-        <RecordedFrame main ▸ sqrt, before iteration 0>
+        <Frame main ▸ sqrt, before iteration 0>
         """
-        return self._internals.frame
+        return SessionFrame(self._internals.frame)
 
     @property
-    def frames(self) -> list[RecordedFrame]:
+    def frames(self) -> list[SessionFrame]:
         """The frames of the main graph and of all running loops, outermost first.
 
         >>> [frame.path for frame in replay.frames]
         ['main', 'main ▸ sqrt']
         """
-        return self._internals.frames
+        return [SessionFrame(reader) for reader in self._internals.frames]
 
     # -- forward
 
@@ -206,7 +206,7 @@ class Replay(SessionBase):
                 return control.go_to(target)
             below = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, below=iteration), newest=True)
             above = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=iteration))
-            loop = self.frame.loop
+            loop = control.frame.loop
             assert loop is not None
             if below is not None and above is None and below.ended is not None:
                 message = no_iteration_text(loop, iteration, below.iteration)

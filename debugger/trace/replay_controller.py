@@ -19,7 +19,7 @@ from ..session.controller import Controller
 from ..session.stop import Reason, Stop, boundary_stop, interrupt_stop, nan_origin_stop, stop_in
 from .graph_index import GraphIndex
 from .queries import BoundaryFilter
-from .recorded_frames import RecordedFrame, RecordedFrameInternals, frame_at, internals_at
+from .recorded_frames import RecordedFrameReader, frame_at, main_frame
 from .recorded_model import RECORDING_REFUSAL, RecordedModel
 from .trace_store import BoundaryRef, TraceStore
 
@@ -65,7 +65,7 @@ class ReplayController(Controller):
         return self._outputs if self.done else None
 
     @property
-    def frame(self) -> RecordedFrame:
+    def frame(self) -> RecordedFrameReader:
         """The innermost running loop; at the end the loop that ended last."""
         return (
             self._main_frame()
@@ -74,7 +74,7 @@ class ReplayController(Controller):
         )
 
     @property
-    def frames(self) -> list[RecordedFrame]:
+    def frames(self) -> list[RecordedFrameReader]:
         """The main graph, then all running loops, outermost first."""
         if self.boundary is None or self.done:
             return [self._main_frame()]
@@ -83,9 +83,8 @@ class ReplayController(Controller):
             frames.insert(0, outer)
         return frames
 
-    def _main_frame(self) -> RecordedFrame:
-        number = 0 if self.boundary is None else self.boundary.id
-        return RecordedFrame(RecordedFrameInternals(self._graph_index, -1, number, model_ended=self.done))
+    def _main_frame(self) -> RecordedFrameReader:
+        return main_frame(self._graph_index, self.boundary, model_ended=self.done)
 
     def is_at_boundary(self) -> bool:
         return not self.done and self.frame.at_boundary
@@ -180,7 +179,7 @@ class ReplayController(Controller):
                 return True
         return False
 
-    def _hit_candidates(self, filter_: BoundaryFilter, back: bool) -> Iterator[tuple[BoundaryRef, RecordedFrame]]:
+    def _hit_candidates(self, filter_: BoundaryFilter, back: bool) -> Iterator[tuple[BoundaryRef, RecordedFrameReader]]:
         """The matching boundaries where a breakpoint may hit."""
         any_of: list[BoundaryFilter] = []
         for b in self.breakpoints:
@@ -223,7 +222,7 @@ class ReplayController(Controller):
         """The newest recorded boundary of the innermost loop that continues here; None: there is none."""
         if ref.ended is None:
             return ref
-        outer = internals_at(self._graph_index, ref).enclosing
+        outer = frame_at(self._graph_index, ref).around
         if outer is None or outer.entry_id is None:
             return None
         return self.trace.boundary_ref(BoundaryFilter(entry=outer.entry_id, before=ref.id), newest=True)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...debugger.plots.vector_drawing import VectorDrawing
-    from ...debugger.scope.iteration_values import FrameWithHistory
     from ...debugger.session.session_base import SessionBase
+    from ...debugger.session.session_frames import SessionFrame
 
 
 def draw_plot(options: argparse.Namespace) -> int:
@@ -147,7 +147,7 @@ def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Da
     return inputs.values
 
 
-def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, errors: list[LoopdbgError]) -> FrameWithHistory:
+def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, errors: list[LoopdbgError]) -> SessionFrame:
     """The frame of the selected loop at its end; an error that ended it is appended to ``errors``."""
     target = resolve_loop(session, _plot_request(options))
     first = session._internals.symbols.loops[0]

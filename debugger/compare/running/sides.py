@@ -20,7 +20,7 @@ from ....runtime.run_result import run_totals
 from ...breakpoints.breakpoint import MAIN_GRAPH
 from ...session.boundary import Boundary, read_boundary
 from ...trace.graph_index import GraphIndex
-from ...trace.recorded_frames import RecordedFrame, RecordedFrameInternals, frame_at
+from ...trace.recorded_frames import frame_at, main_frame
 from ..report.findings import DivergenceReason
 from ..report.runtime_rules import reasons_from_notes
 from .progress import OnTick, ProgressReporter, ReadProgress
@@ -250,9 +250,7 @@ class TraceSide:
         if self.outputs is None:
             return None
         last = self.trace.boundary_ref(newest=True)
-        return RecordedFrame(
-            RecordedFrameInternals(self.outline, -1, 0 if last is None else last.id, model_ended=True)
-        ).values
+        return main_frame(self.outline, last, model_ended=True)
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
         """The recorded values and those derived from them."""
@@ -262,13 +260,13 @@ class TraceSide:
             return None
         first = frame_at(self.outline, start[1])
         if iteration is None:
-            return first.values
-        before, after = first._internals.boundary_at(iteration), first._internals.boundary_at(iteration + 1)
+            return first
+        before, after = first.boundary_ref(iteration), first.boundary_ref(iteration + 1)
         if after is None:
             return None
         inputs = {} if before is None else iteration_inputs(frame_at(self.outline, before))
         params = [] if first.loop is None else [*first.loop.body.inputs, *pre_condition_values(first.loop)]
-        return IterationReader(inputs, params, frame_at(self.outline, after).values)
+        return IterationReader(inputs, params, frame_at(self.outline, after))
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
         """No reasons."""

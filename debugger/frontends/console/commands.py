@@ -210,7 +210,7 @@ def _frame(console: Console, rest: str) -> None:
 def _up(console: Console, rest: str) -> None:
     reject_arguments(rest, "up")
     console.selected_frame()
-    if console.selected_index + 1 >= len(console.session.frames):
+    if console.selected_index + 1 >= len(console.session._internals.frames):
         raise UsageError("this is the outermost frame")
     console.select_frame(console.selected_index + 1)
     _frame(console, "")

@@ -8,8 +8,8 @@ from ....runtime.api_boundary import public_class
 from ....runtime.errors import InterruptError, LoopdbgError, UsageError
 from ....runtime.stable_file import read_text
 from ...expression.language import Expression, ExpressionError, format_value
+from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
-from ...scope.iteration_values import FrameWithHistory
 from ...session.session_base import SessionBase
 from ...session.stop import Reason, Stop
 from .command_registry import COMMANDS, ConsoleCommand, QuitRequest, resolves_to_command, split_command
@@ -172,14 +172,14 @@ class Console:
         frame = self.selected_frame()
         return FrameScope(frame, frame.history)
 
-    def selected_frame(self) -> FrameWithHistory:
+    def selected_frame(self) -> FrameReader:
         """The frame of commands."""
         if self._epoch != self.session._internals.epoch:
             # After a move the stack may have changed.
             self.selected_index, self._epoch = 0, self.session._internals.epoch
         if self.session.done:
-            return self.session.frame
-        return self.session.frames[::-1][self.selected_index]
+            return self.session._internals.frame
+        return self.session._internals.frames[::-1][self.selected_index]
 
     def select_frame(self, number: int) -> None:
         """Select a frame of the stack; 0: the innermost.
@@ -187,7 +187,7 @@ class Console:
         Raises:
             UsageError: the stack has no such frame.
         """
-        count = len(self.session.frames)
+        count = len(self.session._internals.frames)
         if not 0 <= number < count:
             available = f"0 to {count - 1}" if count > 1 else "0 only"
             raise UsageError(f"there is no frame {number}; the stack has {available}")

@@ -16,7 +16,7 @@ from ...describe.termination import stop_cause
 from ...describe.value_names import display_name, quote, scan_names, short_name_rows, short_names
 from ...describe.vocabulary.glossary import glossary, glossary_entry
 from ...expression.language import format_value
-from ...frame_protocol import FrameProtocol
+from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
 from ...session.branches import Branch
 from ...session.session_base import SessionBase
@@ -28,7 +28,7 @@ _VALUE_WIDTH_CHARS = 60
 _MAX_LISTED_LINES = 6
 
 
-def frame_lines(frame: FrameProtocol) -> list[str]:
+def frame_lines(frame: FrameReader) -> list[str]:
     """Lines of a frame: position, carried values, condition and scan outputs."""
     if frame.loop is None:
         return [f"{escape_unprintable(frame.path)}: the graph around the loops"]
@@ -49,7 +49,7 @@ def frame_lines(frame: FrameProtocol) -> list[str]:
         previous = "" if edge.previous is None else f"{value_text(edge.previous, _VALUE_WIDTH_CHARS)} → "
         lines.append(f"  {name:<{width}}  {previous}{current}")
     for index, name in enumerate(scan_names(frame.loop)):
-        count, shape, dtype, tail = frame._internals.scan_tail(index, 1)
+        count, shape, dtype, tail = frame.scan_tail(index, 1)
         newest = f", last {value_text(tail[-1], _VALUE_WIDTH_CHARS)}" if tail else ""
         lines.append(f"  {quote(name)}: {dtype} {list(shape)}, {count} so far{newest}")
     return lines
@@ -58,7 +58,7 @@ def frame_lines(frame: FrameProtocol) -> list[str]:
 def stack_lines(session: SessionBase, selected: int = 0) -> list[str]:
     """Lines of the running loops and the enclosing Ifs, innermost first."""
     lines = []
-    for number, frame in enumerate(reversed(session.frames)):
+    for number, frame in enumerate(reversed(session._internals.frames)):
         for pair in _enclosing_ifs(frame.nodes) if not frame.at_boundary else ():
             lines.append(f"     If '{escape_unprintable(pair[0].node.name)}' ({pair[1]})")
         loop_text = "main" if frame.loop is None else f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'"
@@ -150,7 +150,7 @@ def next_statement_lines(session: SessionBase) -> list[str]:
     """The next line of the pseudo-code if a session is inside a body, below its source line (except for scripts)."""
     if session.done or session._internals.is_at_boundary():
         return []
-    node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
+    node = next((entry.node for entry in session._internals.frame.nodes if entry.state is NodeState.NEXT), None)
     source = session._internals.symbols.pseudo_code
     line = None if node is None else source.line_of(node)
     if node is None or line is None:
@@ -159,20 +159,20 @@ def next_statement_lines(session: SessionBase) -> list[str]:
     return [*([f"       # {code}"] if code else []), f"▶ {line.number:>3}  {line.text}"]
 
 
-def values_lines(frame: FrameProtocol) -> list[str]:
+def values_lines(frame: FrameReader) -> list[str]:
     """Lines of all values of a frame, by name."""
-    values, lines, scope = frame.values, [], FrameScope(frame)
-    for name, value in sorted(frame._internals.scope().items()):
+    lines, scope = [], FrameScope(frame)
+    for name, value in sorted(frame.scope().items()):
         # A value with a short name is listed only by that.
-        is_present, content = values.read(value) if not value.short_name or name != value.name else (False, None)
+        is_present, content = frame.read(value) if not value.short_name or name != value.name else (False, None)
         if is_present:
             lines.append(f"{quote(name)} = {format_value(content, 80)}{scope.iteration_remark([name])}")
     return lines or ["nothing has a value yet"]
 
 
-def names_lines(frame: FrameProtocol) -> list[str]:
+def names_lines(frame: FrameReader) -> list[str]:
     """Lines of the short names of a frame, and their full names."""
-    rows = short_name_rows(short_names(frame._internals.scope().values()))
+    rows = short_name_rows(short_names(frame.scope().values()))
     width = max((len(short) for short, _ in rows), default=0)
     return [f"{short:<{width}}  {name}" for short, name in rows] or ["no name is long enough to have a short one"]
 

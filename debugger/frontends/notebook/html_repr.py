@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....runtime.frame import frame_reader
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import LoopNode, LoopTotals, Model, Port, Run
 from ....runtime.text import count_text
@@ -15,7 +16,7 @@ from ...describe.node_text import NodeFormatter
 from ...describe.termination import stop_cause
 from ...describe.termination_text import termination_sentences
 from ...describe.value_names import display_name, scan_names
-from ...frame_protocol import FrameProtocol
+from ...frame_protocol import FrameProtocol, FrameReader
 from ...session.session_base import SessionBase
 from ...session.session_frames import DisplayValue
 from ...session.stop import Reason, Stop
@@ -96,7 +97,8 @@ def _stop(stop: Stop) -> Iterator[str]:
     yield paragraph(stop.reason.value, stop.text, "bad" if stop.reason in _FAILURE_REASONS else "good")
 
 
-def _frame(frame: FrameProtocol) -> Iterator[str]:
+def _frame(shown: FrameProtocol) -> Iterator[str]:
+    frame: FrameReader = frame_reader(shown)
     if frame.loop is None:
         yield paragraph(frame.path, "the graph around the loops")
         return
@@ -118,9 +120,9 @@ def _frame(frame: FrameProtocol) -> Iterator[str]:
     yield table(("scan output", "type", "so far", "last"), _scans(frame))
 
 
-def _scans(frame: FrameProtocol) -> Iterator[tuple[str, ...]]:
+def _scans(frame: FrameReader) -> Iterator[tuple[str, ...]]:
     for k, name in enumerate(scan_names(frame.loop) if frame.loop is not None else ()):
-        count, shape, dtype, tail = frame._internals.scan_tail(k, 1)
+        count, shape, dtype, tail = frame.scan_tail(k, 1)
         newest = value_text(tail[-1], _VALUE_WIDTH_CHARS) if tail else ""
         yield name, f"{dtype} {list(shape)}", count_text(count, "element"), newest
 

@@ -196,7 +196,7 @@ def _print_frame(learner: Learner) -> None:
         return
     from ....debugger.frontends.console.text_output import frame_lines
 
-    for line in frame_lines(learner.console.session.frame):
+    for line in frame_lines(learner.console.selected_frame()):
         terminal.out(line)
 
 

@@ -73,7 +73,7 @@ def run_session(
     status = _run_commands(session, options, flags, limit)
     seconds = time.perf_counter() - start
     # Read before anything is printed: a recording that cannot be read is the only error.
-    stop_lines = [] if quiet or interactive or session.done else list(frame_lines(session.frame))
+    stop_lines = [] if quiet or interactive or session.done else list(frame_lines(session._internals.frame))
     status = _report_outcome(session, flags, checks, status, interactive)
     if status in (ASSERTION_FAILED_STATUS, STOPPED_STATUS):
         for line in stop_lines:
