@@ -9,8 +9,7 @@ from ..runtime.frame import BodyNode, CarriedValue, FrameValues
 from ..runtime.graph import Array, Loop, StoppedBy, Value
 
 if TYPE_CHECKING:
-    from .scope.iteration_values import IterationValues
-    from .statistics.value_history import Evolution
+    from .statistics.value_history import Evolution, ValueHistory
 
 
 class FrameProtocol(Protocol):
@@ -50,6 +49,20 @@ class FrameProtocol(Protocol):
     def around(self) -> FrameProtocol | None: ...
 
 
+class IterationLookup(Protocol):
+    """The values of one entry of a loop in its other iterations."""
+
+    def value(self, name: str, iteration: int) -> Any:
+        """Return the value in an iteration: a parameter as the iteration received it, a body value as it was computed.
+
+        Raises:
+            UsageError: the value is unknown.
+        """
+
+    def evolution(self) -> Mapping[str, ValueHistory]:
+        """The values in all iterations so far, as numbers."""
+
+
 class FrameReader(FrameProtocol, Protocol):
     """What a session reads of a loop at a stop: of its engine, or of a recording. Frames and snapshots are made of it.
 
@@ -61,7 +74,7 @@ class FrameReader(FrameProtocol, Protocol):
     @property
     def evolution(self) -> Evolution: ...
     @property
-    def history(self) -> IterationValues: ...
+    def history(self) -> IterationLookup: ...
 
     def current(self) -> Self:
         """This state, read again if it was edited.

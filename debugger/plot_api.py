@@ -17,7 +17,6 @@ from .breakpoints.symbol_table import LoopSymbol
 from .describe.value_names import quote
 from .plots import frame_figures as plots
 from .session.session import Session
-from .session.session_base import SessionBase
 from .session.session_frames import SessionFrame
 from .session.stop import Reason
 
@@ -99,7 +98,7 @@ def plot(
         second_inputs = session.inputs if inputs is None else inputs
         first = comparable_histories(frame, request)
         label = session.model.name
-    if not isinstance(against, SessionBase) and not _is_trace(against):
+    if not isinstance(against, Session) and not _is_trace(against):
         against = against if isinstance(against, Model) else load(against)
         second_inputs = inputs_for_second_model(against, second_inputs, against.name)
     with _open_session(against, second_inputs, max_iterations) as session:
@@ -111,9 +110,9 @@ def plot(
 
 
 @contextmanager
-def _open_session(source: Any, inputs: Mapping[str, Data] | None, limit: int | None) -> Iterator[SessionBase]:
+def _open_session(source: Any, inputs: Mapping[str, Data] | None, limit: int | None) -> Iterator[Session]:
     """Open a source as a session."""
-    if isinstance(source, SessionBase):
+    if isinstance(source, Session):
         yield source
         return
     if _is_trace(source):
@@ -131,7 +130,7 @@ def _is_trace(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and is_sqlite_file(source)
 
 
-def _frame_to_plot(session: SessionBase, request: PlotRequest, moves: bool) -> SessionFrame:
+def _frame_to_plot(session: Session, request: PlotRequest, moves: bool) -> SessionFrame:
     symbol = resolve_loop(session, request)
     if not moves:
         running = (frame for frame in (session.frame, *reversed(session.frames)) if frame.loop is not None)
@@ -146,7 +145,7 @@ def _frame_to_plot(session: SessionBase, request: PlotRequest, moves: bool) -> S
     return session.frame
 
 
-def resolve_loop(session: SessionBase, request: PlotRequest) -> LoopSymbol:
+def resolve_loop(session: Session, request: PlotRequest) -> LoopSymbol:
     """The requested loop; without a name the first one with something to plot.
 
     Raises:
@@ -166,7 +165,7 @@ def resolve_loop(session: SessionBase, request: PlotRequest) -> LoopSymbol:
 
 
 def run_to_loop_end(
-    session: SessionBase, symbol: LoopSymbol, entry: int = 0, iteration: int | None = None
+    session: Session, symbol: LoopSymbol, entry: int = 0, iteration: int | None = None
 ) -> LoopdbgError | None:
     """Run to the end of an entry of a loop, or to the boundary before ``iteration``. Returns the limit or interrupt
     that ended the loop early, or None.

@@ -165,13 +165,7 @@ class FrameInternals:
 
     @property
     def nodes(self) -> list[BodyNode]:
-        if self._nodes is None:
-            self._nodes = self._find_nodes()
-            for entry in self._nodes:
-                for value in entry.node.outputs:
-                    if value is not None:
-                        self._states[value] = entry.state
-        return self._nodes
+        return self._read_nodes() if self._nodes is None else self._nodes
 
     @property
     def values(self) -> FrameValues:
@@ -215,9 +209,13 @@ class FrameInternals:
         A body value not yet computed in the current iteration has its value of the previous iteration; it is absent in
         iteration 0, and if that iteration took another branch.
         """
-        engine, plan, nodes = self.engine, self.plan, self.nodes
+        engine, plan = self.engine, self.plan
+        if self._nodes is None:
+            self._read_nodes()
         slot_of, has_value, states = engine.plan.slot_of, engine.has_value, self._states
-        branch_paths = self.branch_paths() if nodes else {}
+        branch_paths = engine.plan.branch_paths.get(self.index)
+        if branch_paths is None:
+            branch_paths = self.branch_paths()
         slots: dict[Value, int] = {}
         for value in values:
             slot = slot_of.get(value)
@@ -256,6 +254,14 @@ class FrameInternals:
         return f"'{name}' is not computed yet in iteration {self.iteration}"
 
     # -- the body
+
+    def _read_nodes(self) -> list[BodyNode]:
+        self._nodes = self._find_nodes()
+        for entry in self._nodes:
+            for value in entry.node.outputs:
+                if value is not None:
+                    self._states[value] = entry.state
+        return self._nodes
 
     def _find_nodes(self) -> list[BodyNode]:
         engine = self.engine

@@ -17,7 +17,6 @@ from ..debugger.frontends.console.completion import complete
 from ..debugger.frontends.console.console import Console, QuitRequest
 from ..debugger.session.live_status import LiveStatus
 from ..debugger.session.session import Reason, Session, Stop
-from ..debugger.session.session_base import SessionBase
 from ..debugger.statistics.value_history import Evolution
 from ..runtime.api_boundary import ApiBoundary
 from ..runtime.errors import LoopdbgError, UsageError
@@ -37,7 +36,7 @@ class SessionQuery:
     """A query of the session at its current stop. ``on_result`` receives the result, or None and the error message, in
     the worker thread."""
 
-    compute: Callable[[SessionBase], Any]
+    compute: Callable[[Session], Any]
     on_result: Callable[[Any, str | None], object]
 
 
@@ -127,7 +126,7 @@ class SessionWorker:
         model: Model,
         inputs: Mapping[str, Data],
         max_iterations: int | None,
-        session: SessionBase | None = None,
+        session: Session | None = None,
         error_text: Callable[[LoopdbgError], str] = str,
     ) -> None:
         self.error_text = error_text
@@ -154,7 +153,7 @@ class SessionWorker:
         self._thread.start()
 
     @property
-    def _session(self) -> SessionBase:
+    def _session(self) -> Session:
         """The current session; the console can open another one."""
         return self.console.session
 
@@ -164,7 +163,7 @@ class SessionWorker:
         return self._session.model
 
     @property
-    def session(self) -> SessionBase:
+    def session(self) -> Session:
         """The session, for tests; only valid while not :attr:`busy`."""
         return self._session
 

@@ -296,7 +296,7 @@ class Breakpoint:
             return last_test.value
         # The previous boundary was not tested: a jump, or the engine's predicate excluded a hit there.
         if iteration:
-            boundary_frame = frame.history.boundary(iteration - 1)
+            boundary_frame = frame.boundary(iteration - 1)
             return _UNKNOWN if boundary_frame is None else self._observe_frame(boundary_frame)
         # Values from the enclosing loop were tested there.
         outer_frame = frame.around if self.kind is Trigger.NAN and self.expression is None else None

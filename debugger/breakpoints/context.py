@@ -14,7 +14,7 @@ from .symbol_table import SymbolTable
 
 
 class BreakpointContext(Protocol):
-    """A run under the debugger, or a recording; :class:`~..session.session_base.SessionBase` documents the members."""
+    """A run under the debugger, or a recording; :class:`~..session.session.Session` documents the members."""
 
     #: False if stops are possible only at boundaries.
     has_nodes: bool

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.graph import StoppedBy
-from ..session.session_base import SessionBase
+from ..session.session import Session
 from .scene import SceneRun, to_python
 
 
@@ -26,7 +26,7 @@ class LearnerEdit:
 class LearnerState:
     """The current state of a session; ``run``: the reference run of its scene without edits."""
 
-    def __init__(self, session: SessionBase, run: SceneRun) -> None:
+    def __init__(self, session: Session, run: SceneRun) -> None:
         self._session = session
         self.reference_run = run
         self.frame = session._internals.frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,26 +14,11 @@ from ...runtime.graph import Array, ScanOutput, Value
 from ...runtime.graph.slicing import normalize_axis, pad_scan_output
 from ..describe.value_names import display_name, quote, scan_names
 from ..expression.language import ScopeError, UnknownNameError
-from ..frame_protocol import FrameProtocol
+from ..frame_protocol import FrameProtocol, IterationLookup
 from ..statistics.tensor_ref import TensorRef
-from ..statistics.value_history import ValueHistory
 from .sequence_text import sequence_text
 
 __all__ = ["FrameScope", "IterationLookup", "ScopeError", "UnknownNameError"]
-
-
-class IterationLookup(Protocol):
-    """The values of one entry of a loop in its other iterations."""
-
-    def value(self, name: str, iteration: int) -> Any:
-        """Return the value in an iteration: a parameter as the iteration received it, a body value as it was computed.
-
-        Raises:
-            UsageError: the value is unknown.
-        """
-
-    def evolution(self) -> Mapping[str, ValueHistory]:
-        """The values in all iterations so far, as numbers."""
 
 
 class FrameScope:

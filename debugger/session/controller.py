@@ -1,14 +1,15 @@
-"""Common part of the controllers of live runs and recordings: position, stops and breakpoints.
+"""The controller of a session: what a live run and a recording have in common, and the commands of both.
 
-Built-in front ends access it as ``session._internals``; users have the commands of :mod:`.session_base`.
+Built-in front ends access it as ``session._internals``; users have the commands of :mod:`.session`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -24,13 +25,21 @@ from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
 from ..frame_protocol import FrameReader
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
+from .boundary import Boundary
+from .branches import Branch
 from .live_status import LiveStatus
 from .stop import Reason, Stop
 from .timeline import Timeline
 
+if TYPE_CHECKING:
+    from .editor import StateEditor
+
 
 class Controller(ABC):
-    """A run or recording with a current position that stops at its breakpoints."""
+    """A run or recording with a current position that stops at its breakpoints.
+
+    Commands are called while :attr:`session_lock` is held; those that are not implemented are refused.
+    """
 
     #: Why refused actions are not possible.
     refusal_reason = "nothing can be run here"
@@ -40,6 +49,8 @@ class Controller(ABC):
     has_nodes = True
     #: False if there is only one branch.
     has_branches = True
+    #: The number of iterations of a loop after which a command stops; None: no limit.
+    max_iterations: int | None = None
 
     def __init__(self, model: Model, symbols: SymbolTable, inputs: Mapping[str, Data]) -> None:
         self.model = model
@@ -169,6 +180,107 @@ class Controller(ABC):
     def timeline(self) -> Timeline:
         """The checkpoints and the branches."""
         self.refuse("a checkpoint")
+
+    # -- commands
+
+    def set_max_iterations(self, limit: int | None) -> None:
+        """See :attr:`.session.Session.max_iterations`."""
+        self.refuse("a limit of iterations")
+
+    def restart(self, inputs: Mapping[str, Data] | None) -> Stop:
+        """See :meth:`.session.Session.restart`."""
+        self.refuse("a restart")
+
+    def step(self) -> Stop:
+        """Run to the next boundary of this loop; from its end to that of any loop."""
+        self.refuse("stepping")
+
+    def next_node(self) -> Stop:
+        """Run one node of this body."""
+        self.refuse("stepping by nodes")
+
+    def into(self) -> Stop:
+        """Run one node; if it is a loop, to its first boundary."""
+        self.refuse("stepping")
+
+    def finish(self) -> Stop:
+        """Run to the end of this loop; from there, to that of the enclosing loop."""
+        self.refuse("stepping")
+
+    def run_to_iteration(self, iteration: int) -> Stop:
+        """Run to the boundary of this loop before a later iteration, or to its end.
+
+        Raises:
+            UsageError: the iteration is not ahead, or no loop is running.
+        """
+        self.refuse("stepping")
+
+    def continue_(self) -> Stop:
+        """Run to the next breakpoint, the end of the model, or the first limit."""
+        self.refuse("going on")
+
+    def back(self, count: int) -> tuple[Stop, int]:
+        """Go back by up to ``count`` boundaries at once; returns their number as well.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        self.refuse("going back")
+
+    def back_node(self) -> Stop:
+        """Go back by one node of this body.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        self.refuse("stepping by nodes")
+
+    def go_to_iteration(self, iteration: int) -> Stop:
+        """Go to the boundary of this loop before an iteration, back or ahead.
+
+        Raises:
+            UsageError: there is none.
+        """
+        self.refuse("going to an iteration")
+
+    def reverse_continue(self) -> Stop:
+        """Go to the last hit before the current position, or to the start of the session."""
+        self.refuse("going back")
+
+    def edit(self, frame: Any, change: Callable[[StateEditor], str]) -> Branch:
+        """Make a change to the values of a frame (None: the innermost) and fork a branch; ``change`` returns its
+        description.
+
+        Raises:
+            UsageError: it is not possible here.
+        """
+        self.refuse("changing a value")
+
+    def undo(self) -> Stop:
+        """See :meth:`.session.Session.undo`."""
+        self.refuse("changing a value")
+
+    def save(self, path: Path, force: bool) -> list[Path]:
+        """See :meth:`.session.Session.save`."""
+        self.refuse("saving a changed model")
+
+    def switch(self, number: int) -> Stop:
+        """See :meth:`.session.Session.switch`."""
+        self.refuse("a branch")
+
+    @property
+    def branches(self) -> Sequence[Branch]:
+        """The branches: the first run, and one for each edit."""
+        self.refuse("a branch")
+
+    @property
+    def branch(self) -> Branch:
+        """The current branch."""
+        self.refuse("a branch")
+
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        """See :meth:`.session.Session.side_by_side`."""
+        self.refuse("a branch")
 
     # -- breakpoints
 

@@ -20,7 +20,6 @@ from ..describe.value_names import mask_quoted, quote
 from ..expression.language import AssignmentTarget, format_value, parse, parse_target, replace_value
 from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
-from ..scope.iteration_values import IterationValues
 from .edit_record import EditRecord
 
 #: The assignment sign; comparisons do not match.
@@ -48,13 +47,12 @@ class StateEditor:
         self,
         engine: Engine,
         frame: FrameReader,
-        history: IterationValues,
         earlier: Mapping[Value, Any] = MappingProxyType({}),
     ) -> None:
         """``earlier``: values that were set before on this branch."""
         self._engine = engine
         self._frame = frame
-        self._scope = FrameScope(frame, history)
+        self._scope = FrameScope(frame, frame.history)
         self._edited_values = dict(earlier)
         #: The edits, for saving them into a model file.
         self.edit_records: list[EditRecord] = []

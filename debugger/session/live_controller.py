@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from ..breakpoints.installer import BreakpointInstaller
 from ..breakpoints.symbol_table import SymbolTable
 from ..statistics.value_history import Evolution
 from . import destinations
+from .boundary import Boundary
 from .branches import Branch
 from .controller import Controller
 from .live_status import LiveStatus
@@ -39,6 +42,9 @@ from .stop import (
     stop_in,
 )
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from .editor import StateEditor
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STEPPABLE_OPCODES = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
@@ -213,31 +219,139 @@ class LiveController(Controller):
         self.prime_all()
         return stop
 
-    def apply_edit(self, change: Callable[[], str]) -> Branch:
-        """Apply an edit and fork a branch; ``change()`` returns its description. Caller holds the session lock.
+    # -- commands
+
+    def set_max_iterations(self, limit: int | None) -> None:
+        self.max_iterations = limit
+
+    def restart(self, inputs: Mapping[str, Data] | None) -> Stop:
+        if inputs:
+            self.set_inputs(inputs)
+        timeline, start = self._timeline, self._timeline.start_position
+        if start is not None:
+            return self.travel(lambda: timeline.go_to(start, timeline.branches[0]))
+        return self.run_to_first_loop()
+
+    def step(self) -> Stop:
+        self._prepare_to_resume()
+        if not self.model.loops:
+            return self.run_to(self._next_node_destination())
+        stack = self._active_loops()
+        if stack and len(stack) == len(self.engine.stack):
+            iteration = self.engine.loop_state(stack[-1])[0] + 1
+            return self.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
+        return self.run_to(destinations.AnyBoundaryDestination())
+
+    def next_node(self) -> Stop:
+        self._prepare_to_resume()
+        return self._enter_body() or self.run_to(self._next_node_destination())
+
+    def into(self) -> Stop:
+        self._prepare_to_resume()
+        return self._enter_body() or self.run_to(self._next_node_destination(into=True))
+
+    def finish(self) -> Stop:
+        self._prepare_to_resume()
+        stack = self._active_loops()
+        if stack:
+            return self.run_to(destinations.LoopEndDestination(stack[-1]))
+        return self.run_to(
+            destinations.AnyBoundaryDestination() if self.engine.stack else destinations.ModelEndDestination()
+        )
+
+    def run_to_iteration(self, iteration: int) -> Stop:
+        self._prepare_to_resume()
+        stack = self._active_loops()
+        if not stack:
+            raise UsageError("no loop is running here; until needs one")
+        current = self.engine.loop_state(stack[-1])[0]
+        if iteration <= current:
+            raise UsageError(f"iteration {iteration} is not ahead of {current}; goto {iteration} goes back")
+        return self.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
+
+    def continue_(self) -> Stop:
+        self._prepare_to_resume()
+        return self.run_to(destinations.ModelEndDestination())
+
+    def back(self, count: int) -> tuple[Stop, int]:
+        counts = [count]
+        return self.travel(lambda: counts.append(self._timeline.back(count))), counts[-1]
+
+    def back_node(self) -> Stop:
+        return self.travel(self._timeline.back_node)
+
+    def edit(self, frame: Any, change: Callable[[StateEditor], str]) -> Branch:
+        from .editor import StateEditor
+
+        reader = self.reader_of(frame)
+        if self.done:
+            raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
+        ancestry = reversed(self.branch.ancestry())
+        edited = {e.value: e.new_value for branch in ancestry for e in branch.edit_records if e.value is not None}
+        editor = StateEditor(self.engine, reader, edited)
+        branch = self._timeline.edit(lambda: change(editor))
+        branch.edit_records += editor.edit_records
+        self._outputs = None
+        self.stop = self.stop_here()
+        return branch
+
+    def undo(self) -> Stop:
+        return self.travel(self._timeline.undo)
+
+    def save(self, path: Path, force: bool) -> list[Path]:
+        from .save_edits import save_edits
+
+        return save_edits(self.model, self.branch, path, force)
+
+    def switch(self, number: int) -> Stop:
+        timeline = self._timeline
+        branch = timeline.branch_numbered(number)
+        timeline.update_tip()
+        return self.travel(lambda: timeline.go_to(branch.tip, branch))
+
+    @property
+    def branches(self) -> list[Branch]:
+        return self._timeline.branches
+
+    @property
+    def branch(self) -> Branch:
+        return self._timeline.current_branch
+
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        return self._timeline.boundary_pairs(first, second)
+
+    # -- running forward
+
+    def _prepare_to_resume(self) -> None:
+        """Allow as many iterations again after a limit.
 
         Raises:
             UsageError: the model ran to its end.
         """
         if self.done:
-            raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
-        branch = self._timeline.edit(change)
-        self._outputs = None
-        self.stop = self.stop_here()
-        return branch
+            raise UsageError("the model ran to its end; restart to run it again")
+        if self.stop.reason is Reason.LIMIT and self.engine.stack:
+            self.engine.raise_limit(self.engine.stack[-1], self.max_iterations or 1)
 
-    # -- running forward
+    def _enter_body(self) -> Stop | None:
+        """Go from a boundary to the first node of the body; returns any other stop on the way, or None."""
+        if not self.is_at_boundary() or self.engine.loop_state(self.engine.stack[-1])[3] is not None:
+            return None
+        stop = self.run_to(self._next_node_destination())
+        return None if stop.reason is Reason.NODE else stop
 
-    def active_loops(self) -> list[int]:
+    def _active_loops(self) -> list[int]:
         """The running loops except one that is at its end."""
         stack = list(self.engine.stack)
-        if self.is_at_boundary() and self.frame.stopped_by is not None:
+        if self.is_at_boundary() and self.engine.loop_state(stack[-1])[3] is not None:
             stack.pop()
         return stack
 
-    def next_node_destination(self, into: bool = False) -> destinations.NextNodeDestination:
+    def _next_node_destination(self, into: bool = False) -> destinations.NextNodeDestination:
         """The next node of this body, or a boundary of an enclosing loop."""
-        ahead = [destinations.LoopBoundaryDestination(k, self.engine.loop_state(k)[0] + 1) for k in self.active_loops()]
+        ahead = [
+            destinations.LoopBoundaryDestination(k, self.engine.loop_state(k)[0] + 1) for k in self._active_loops()
+        ]
         return destinations.NextNodeDestination(len(self.engine.stack), ahead, into)
 
     def run_to(self, destination: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
@@ -346,6 +460,8 @@ class LiveController(Controller):
 
     def _current_hits(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that hit at the current position."""
+        if not self.breakpoints:
+            return []
         return self.breakpoints.find_hits(
             self.frame, None if self.is_at_boundary() else self._node_at(self.engine.pc), silently=silently
         )
@@ -432,11 +548,6 @@ class LiveController(Controller):
             return self.travel(lambda: self._timeline.go_to(position))
 
     def go_to_iteration(self, iteration: int) -> Stop:
-        """Go to the boundary of this loop before an iteration, back or ahead. Caller holds the session lock.
-
-        Raises:
-            UsageError: there is none.
-        """
         outer, index = self._timeline.current_entry()
         target = self._timeline.boundary_position(outer, index, iteration)
         current, _, _, ended, _ = self.engine.loop_state(index)
@@ -452,7 +563,6 @@ class LiveController(Controller):
         return stop
 
     def reverse_continue(self) -> Stop:
-        """Go to the last hit before the current position, or to the start of the session."""
         timeline = self._timeline
         timeline.update_tip()
         try:

@@ -59,7 +59,7 @@ class SessionFrame(runtime.Frame):
         >>> session.frame.history.value("x", 1)
         array(1.5, dtype=float32)
         """
-        return self._internals.current().history
+        return IterationValues(self._internals.current())
 
     @property
     def evolution(self) -> Evolution:

@@ -31,7 +31,7 @@ from .branches import Branch
 from .stop import Reason, Stop
 
 if TYPE_CHECKING:
-    from .session_base import SessionBase
+    from .session import Session
 
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
@@ -101,7 +101,9 @@ class FrameSnapshot:
         """The names of the results of all nodes of the body."""
         return frozenset([v.name for entry in self.nodes for v in entry.node.outputs if v is not None])
 
-    def listing(self, source: PseudoCode, *, running: bool, breakpoints: Collection[Node] = ()) -> Listing:
+    def listing(
+        self, source: PseudoCode, *, running: bool, breakpoints: Collection[Node] = (), hide_notes: bool = False
+    ) -> Listing:
         """All lines of its loop. ``running``: it has not ended; ``breakpoints``: the nodes with one."""
         return Listing(
             source,
@@ -114,6 +116,7 @@ class FrameSnapshot:
                 states=self.states,
                 read=self.read,
                 breakpoints=breakpoints,
+                hide_notes=hide_notes,
             ),
         )
 
@@ -187,15 +190,16 @@ class Snapshot:
         return self.stop.reason is Reason.DONE
 
 
-def take_snapshot(session: SessionBase) -> Snapshot:
+def take_snapshot(session: Session) -> Snapshot:
     """A snapshot of a stopped session."""
     controller = session._internals
-    stop, readers, current = controller.stop, controller.frames, controller.frame
-    branches, branch = (session.branches, session.branch) if controller.has_branches else ([], None)
-    frames = tuple(_snapshot_frame(reader.by_reference()) for reader in readers)
+    stop = controller.stop
+    branches: Sequence[Branch] = controller.branches if controller.has_branches else ()
+    branch = controller.branch if branches else None
+    frames = tuple([snapshot_frame(reader) for reader in controller.frames])
     top = frames[-1]
-    if stop.reason is Reason.DONE and current.index >= 0:
-        top = _snapshot_frame(current.by_reference())
+    if stop.reason is Reason.DONE and controller.frame.index >= 0:
+        top = snapshot_frame(controller.frame)
     outputs = controller.outputs
     return Snapshot(
         controller.model.name,
@@ -204,8 +208,8 @@ def take_snapshot(session: SessionBase) -> Snapshot:
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints),
-        tuple(_snapshot_branch(b, b is branch) for b in branches),
+        tuple([_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints]),
+        tuple([_snapshot_branch(b, b is branch) for b in branches]),
     )
 
 
@@ -233,11 +237,12 @@ def _snapshot_branch(branch: Branch, current: bool) -> BranchSnapshot:
     return BranchSnapshot(branch.number, parent, branch.fork, tuple(branch.edits), current, branch.tip)
 
 
-def _snapshot_frame(frame: FrameReader) -> FrameSnapshot:
+def snapshot_frame(reader: FrameReader) -> FrameSnapshot:
+    """A snapshot of one frame."""
+    frame = reader.by_reference()
     nodes, edges, loop = tuple(frame.nodes), tuple(frame.back_edges), frame.loop
-    results = _outer_values(frame, nodes, loop)
-    captures = tuple((value.name, data) for value, data in results.items())
-    results.update(_body_values(frame, nodes, edges, loop))
+    outer = _outer_values(nodes, loop)
+    results = _read_results(frame, nodes, edges, loop, outer)
     return FrameSnapshot(
         frame.index,
         frame.name,
@@ -252,16 +257,16 @@ def _snapshot_frame(frame: FrameReader) -> FrameSnapshot:
         edges,
         tuple(_snapshot_scans(frame)),
         nodes,
-        captures,
+        tuple([(value.name, results[value]) for value in outer if value in results]),
         MappingProxyType(results),
         MappingProxyType({value.name: data for value, data in results.items()}),
         frame.evolution,
     )
 
 
-def _outer_values(frame: FrameReader, nodes: Sequence[BodyNode], loop: Loop | None) -> dict[Value, Any]:
+def _outer_values(nodes: Sequence[BodyNode], loop: Loop | None) -> list[Value]:
     """The values of enclosing graphs that the nodes of a body read, in the order of their first use."""
-    seen = {value.name for value in loop.body.inputs} if loop is not None else set()
+    seen = set() if loop is None else {value.name for value in loop.body.inputs}
     for entry in nodes:
         for value in entry.node.outputs:
             if value is not None:
@@ -272,53 +277,58 @@ def _outer_values(frame: FrameReader, nodes: Sequence[BodyNode], loop: Loop | No
             if value is not None and value.name not in seen:
                 seen.add(value.name)
                 outer.append(value)
-    return frame.read_all(outer)
+    return outer
 
 
-def _body_values(
-    frame: FrameReader, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None
+def _read_results(
+    frame: FrameReader, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None, outer: list[Value]
 ) -> dict[Value, Any]:
-    """The parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
-    is_boundary, stopped_by = frame.at_boundary, frame.stopped_by
+    """The outer values, and the parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
     # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
-    has_previous = is_boundary and frame.iteration > 0
-    own: list[Value] = []
+    has_previous = frame.at_boundary and frame.iteration > 0
+    wanted = list(outer)
     for entry in nodes:
         if has_previous or entry.state is NodeState.DONE:
             for value in entry.node.outputs:
                 if value is not None:
-                    own.append(value)
+                    wanted.append(value)
     if loop is None:
-        return frame.read_all(own)
-    previous = _previous_parameters(frame, loop, edges) if has_previous else {}
-    values = frame.read_all([*own, *(value for value in loop.body.inputs if value not in previous)])
-    values.update([(value, data) for value, data in previous.items() if data is not _ABSENT])
-    if is_boundary and stopped_by is not None:
+        return frame.read_all(wanted)
+    varying: set[Value | None] = set()
+    if has_previous:
+        varying = {loop.condition_input, *[edge.param for edge in loop.back_edges]}
+        varying.update([port.inner for port in loop.sliced_inputs] if frame.stopped_by is None else ())
+    wanted += [value for value in loop.body.inputs if value not in varying]
+    results = frame.read_all(wanted)
+    if has_previous:
+        _add_previous_parameters(frame, loop, edges, results)
+    if frame.at_boundary and frame.stopped_by is not None:
         # Outputs of the loop, which have names of their own in the enclosing graph.
         carried = {edge.param: edge.value for edge in edges}
         for output in loop.last_values:
             edge = loop.back_edge_for(output)
-            data = values.get(output.result, _ABSENT) if edge is None else carried[edge.param.name]
+            data = results.get(output.result, _ABSENT) if edge is None else carried[edge.param.name]
             if data is not _ABSENT:
-                values.setdefault(output.outer, data)
-    return values
+                results.setdefault(output.outer, data)
+    return results
 
 
-def _previous_parameters(frame: FrameReader, loop: Loop, edges: Sequence[CarriedValue]) -> dict[Value, Any]:
-    """Values of the varying parameters in the previous iteration; _ABSENT if unknown. At a boundary the slots already
-    hold the values of the next iteration."""
-    values: dict[Value, Any] = {}
-    if loop.condition_input is not None:
-        values[loop.condition_input] = _ABSENT
-    if loop.iteration is not None:
-        is_present, number = frame.read(loop.iteration)
-        values[loop.iteration] = np.full_like(number, frame.iteration - 1) if is_present else _ABSENT
+def _add_previous_parameters(
+    frame: FrameReader, loop: Loop, edges: Sequence[CarriedValue], results: dict[Value, Any]
+) -> None:
+    """Add the known values of the varying parameters in the previous iteration; at a boundary the slots already hold
+    the values of the next one."""
+    if loop.iteration in results:
+        assert loop.iteration is not None
+        results[loop.iteration] = np.full_like(results[loop.iteration], frame.iteration - 1)
     for port in loop.sliced_inputs if frame.stopped_by is None else ():
         is_present, outer = frame.read(port.outer)
-        values[port.inner] = _previous_slice(outer, port, frame) if is_present else _ABSENT
+        part = _previous_slice(outer, port, frame) if is_present else _ABSENT
+        if part is not _ABSENT:
+            results[port.inner] = part
     for edge, carried in zip(loop.back_edges, edges, strict=True):
-        values[edge.param] = _ABSENT if carried.previous is None else carried.previous
-    return values
+        if carried.previous is not None:
+            results[edge.param] = carried.previous
 
 
 def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReader) -> Any:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Value
-from ...runtime.graph.slicing import entry_parts
 from ...runtime.text import escape_lines
 from ..breakpoints.collection import Breakpoints
 from ..describe.frame_text import values_label
-from ..describe.listing import Listing, ListingContext, ListingRow
+from ..describe.listing import ListingRow
 from ..describe.pseudo_code import PseudoCode
-from ..frame_protocol import FrameProtocol
+from ..statistics.tensor_ref import TensorRef
+from .snapshot import FrameSnapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class SourceListing:
 
 def list_source(
     source: PseudoCode,
-    frame: FrameProtocol,
+    frame: FrameSnapshot,
     breakpoints: Breakpoints,
     which: str = "",
     *,
@@ -62,7 +60,7 @@ def list_source(
         UsageError: there is no such line here.
     """
     which, option = _split_code_option(which)
-    listing = build_listing(source, frame, breakpoints, running=running, quiet=quiet)
+    listing = frame.listing(source, running=running, breakpoints=breakpoints.marked_nodes(), hide_notes=quiet)
     if which == "all":
         rows = range(len(listing))
     elif not which:
@@ -77,27 +75,7 @@ def list_source(
     shows_code = option == "code" or not (option or listing.source.is_script)
     text = [*listing.text(rows, listing.source.code_above(rows, option == "code") if shows_code else {})]
     text += listing.notes() if which == "all" else []
-    return SourceListing(head, tuple(listing.row(k) for k in rows), tuple(text))
-
-
-def build_listing(
-    source: PseudoCode, frame: FrameProtocol, breakpoints: Breakpoints, *, running: bool = True, quiet: bool = False
-) -> Listing:
-    """All lines of a frame's loop; rows are created lazily."""
-    return Listing(
-        source,
-        ListingContext(
-            frame.loop,
-            frame.iteration,
-            frame.at_boundary,
-            frame.stopped_by,
-            running=running,
-            states={entry.node: entry.state for entry in frame.nodes},
-            read=_iteration_value_reader(frame),
-            breakpoints=breakpoints.marked_nodes(),
-            hide_notes=quiet,
-        ),
-    )
+    return SourceListing(head, tuple(_copy_references(listing.row(k)) for k in rows), tuple(text))
 
 
 def _split_code_option(which: str) -> tuple[str, str]:
@@ -106,22 +84,9 @@ def _split_code_option(which: str) -> tuple[str, str]:
     return (first.rstrip(), option) if option in ("code", "plain") else (which, "")
 
 
-def _iteration_value_reader(frame: FrameProtocol) -> Callable[[Value], tuple[bool, Any]]:
-    """A reader of the values of an iteration; at a boundary the slices of sliced inputs are of the next iteration
-    already, and those of the previous one are recomputed."""
-    values, loop = frame.values, frame.loop
-    is_between = loop is not None and frame.at_boundary and frame.stopped_by is None
-    sliced_inputs = {port.inner: port for port in loop.sliced_inputs} if loop is not None and is_between else {}
-
-    def read(value: Value) -> tuple[bool, Any]:
-        port = sliced_inputs.get(value)
-        if port is None:
-            return values.read(value)
-        is_present, outer = values.read(port.outer)
-        if not is_present or not isinstance(outer, np.ndarray):
-            return False, None
-        slices = entry_parts(outer, port, frame.name, frame.trip_count)
-        previous = frame.iteration - 1
-        return (True, slices[previous]) if 0 <= previous < len(slices) else (False, None)
-
-    return read
+def _copy_references(row: ListingRow) -> ListingRow:
+    """A row that stays valid after the session has moved."""
+    if not any(isinstance(value, TensorRef) for value in row.values):
+        return row
+    values = tuple(np.asarray(value) if isinstance(value, TensorRef) else value for value in row.values)
+    return replace(row, values=values)

@@ -155,10 +155,10 @@ def _failure_location(session: Session, stop: Stop) -> tuple[int, int | None, st
     if frame.loop is None:
         return None
     internals = session._internals
-    node = None
+    engine, node = internals.timeline.engine, None
     if stop.reason is Reason.ERROR and not stop.breakpoints:
-        node = internals.engine.plan.code[internals.engine.pc].node
+        node = engine.plan.code[engine.pc].node
     elif stop.breakpoints and not internals.is_at_boundary():
         # The node that computed a NaN has just run.
-        node = internals.engine.plan.code[internals.engine.pc - 1].node
+        node = engine.plan.code[engine.pc - 1].node
     return frame.index, frame.iteration, None if node is None else node.name

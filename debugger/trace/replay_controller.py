@@ -6,7 +6,7 @@ execution.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NoReturn
 
@@ -16,7 +16,16 @@ from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
 from ..session.controller import Controller
-from ..session.stop import Reason, Stop, boundary_stop, interrupt_stop, nan_origin_stop, stop_in
+from ..session.stop import (
+    Reason,
+    Stop,
+    boundary_stop,
+    interrupt_stop,
+    nan_origin_stop,
+    no_hit_stop,
+    no_iteration_text,
+    stop_in,
+)
 from .graph_index import GraphIndex
 from .queries import BoundaryFilter
 from .recorded_frames import RecordedFrameReader, frame_at, main_frame
@@ -210,6 +219,82 @@ class ReplayController(Controller):
     def _clear_interrupt(self) -> None:
         self._interrupted = False
         self._search_progress = (-1, 0)
+
+    # -- commands
+
+    def restart(self, inputs: Mapping[str, Data] | None) -> Stop:
+        if inputs:
+            self.refuse("giving other inputs")
+        return self.go_to_first()
+
+    def step(self) -> Stop:
+        ref = self.require_boundary("step")
+        target = None if ref.ended else self.adjacent_boundary(ref, 1)
+        return self.run_to(target or self.next_boundary(ref))
+
+    def into(self) -> Stop:
+        return self.run_to(self.next_boundary(self.require_boundary("go on")))
+
+    def finish(self) -> Stop:
+        ref = self.running_boundary(self.require_boundary("finish"))
+        if ref is None:
+            return self.run_to(self.next_boundary(self.require_boundary("finish")))
+        end = self.trace.boundary_ref(BoundaryFilter(entry=ref.entry), newest=True)
+        # A loop of an incomplete recording may have no end.
+        return self.run_to(end if end is not None and end.ended else None)
+
+    def run_to_iteration(self, iteration: int) -> Stop:
+        ref = self.running_boundary(self.require_boundary("go on"))
+        if ref is None:
+            raise UsageError("no loop is running here; until needs one")
+        if iteration <= ref.iteration:
+            raise UsageError(f"iteration {iteration} is not ahead of {ref.iteration}; goto {iteration} goes back")
+        return self.run_to(
+            self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=ref.iteration, until=iteration))
+        )
+
+    def continue_(self) -> Stop:
+        self.require_boundary("go on")
+        return self.run_to(None)
+
+    def back(self, count: int) -> tuple[Stop, int]:
+        if self.done:
+            return self.go_to(self.last_boundary()), 1
+        ref = self.require_boundary("go back")
+        previous = self.adjacent_boundary(ref, -1) or self.trace.boundary_ref(
+            BoundaryFilter(before=ref.id), newest=True
+        )
+        if previous is None:
+            raise UsageError("this is the first boundary of the recording; there is nothing before")
+        return self.go_to(previous), 1
+
+    def go_to_iteration(self, iteration: int) -> Stop:
+        ref = self.boundary or self.require_boundary("go there")
+        target = self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, iteration=iteration))
+        if target is not None:
+            return self.go_to(target)
+        below = self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, below=iteration), newest=True)
+        above = self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=iteration))
+        loop = self.frame.loop
+        assert loop is not None
+        if below is not None and above is None and below.ended is not None:
+            message = no_iteration_text(loop, iteration, below.iteration)
+            if ref.id != below.id:
+                # As a live session, which must run to the end to detect this.
+                self.go_to(below)
+                message += ", where the session is now"
+            raise UsageError(message)
+        nearest = " and ".join(str(r.iteration) for r in (below, above) if r is not None)
+        raise UsageError(f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {nearest}")
+
+    def reverse_continue(self) -> Stop:
+        current = self.boundary
+        if self.search_hit(BoundaryFilter(before=0 if current is None else current.id + self.done), back=True):
+            return self.stop
+        stop = self.go_to_first()
+        if current is not None:
+            self.stop = stop = no_hit_stop(stop)
+        return stop
 
     def require_boundary(self, action: str) -> BoundaryRef:
         if self.done:

@@ -12,7 +12,7 @@ from .recorder import Recorder, RecordOptions
 
 
 def record_session(
-    session: object, path: Path, *, nodes: bool, every: int, only: Collection[str] | None, force: bool
+    session: Session, path: Path, *, nodes: bool, every: int, only: Collection[str] | None, force: bool
 ) -> Run:
     """Run the model of a session with its inputs to the end, and record the run; the session does not move.
 
@@ -20,7 +20,7 @@ def record_session(
         UsageError: it is a recording, or its branch has edits; or the file cannot be written.
         TraceError: the file could not be written completely.
     """
-    if not isinstance(session, Session):
+    if not session._internals.has_branches:
         raise UsageError("a recording cannot be run; record needs the model: open it in place of the recording")
     if any(branch.edits for branch in session.branch.ancestry()):
         raise UsageError("what was set on this branch is part of no run from the beginning; undo it, or save the model")

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .debugger.session.session_base import SessionBase
+    from .debugger.session.session import Session
 
 __all__ = ["PORT", "wait_for_editor"]
 
@@ -21,7 +21,7 @@ PORT = 5680
 
 
 def wait_for_editor(
-    session: SessionBase,
+    session: Session,
     port: int = PORT,
     *,
     token: str | None = None,

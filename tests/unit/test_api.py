@@ -34,9 +34,9 @@ PUBLIC = {
         underway undo until watch why widget""",
     "Replay": """
         assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
-        frames goto history inputs interrupt into lately listing logged model next_node on_log outputs plot progress
-        record repro restart reverse_continue running save set side_by_side step stop switch totals trace underway undo
-        until watch why widget""",
+        frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
+        plot progress record repro restart reverse_continue running save set side_by_side step stop switch totals trace
+        underway undo until watch why widget""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...debugger.plots.vector_drawing import VectorDrawing
-    from ...debugger.session.session_base import SessionBase
+    from ...debugger.session.session import Session
     from ...debugger.session.session_frames import SessionFrame
 
 
@@ -123,7 +123,7 @@ def _plot_request(options: argparse.Namespace) -> PlotRequest:
 @contextmanager
 def _open_session(
     path: str, weights: str | None, options: argparse.Namespace, inputs: Mapping[str, Data] | None
-) -> Iterator[SessionBase]:
+) -> Iterator[Session]:
     """A session of a model or a trace. ``inputs``: the inputs of the run to compare with."""
     file, _ = split_model_path(path)
     if not file.exists():
@@ -147,7 +147,7 @@ def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Da
     return inputs.values
 
 
-def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, errors: list[LoopdbgError]) -> SessionFrame:
+def _run_to_loop_end(session: Session, options: argparse.Namespace, errors: list[LoopdbgError]) -> SessionFrame:
     """The frame of the selected loop at its end; an error that ended it is appended to ``errors``."""
     target = resolve_loop(session, _plot_request(options))
     first = session._internals.symbols.loops[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...debugger.describe.termination import stop_cause
-from ...debugger.session.session_base import SessionBase
+from ...debugger.session.session import Session
 from ...debugger.session.snapshot import BranchSnapshot, FrameSnapshot, Snapshot
 
 Position = tuple[int, ...]
@@ -89,7 +89,7 @@ class BranchHistory:
         return self._records.get((branch, entry), _BranchRecord())
 
 
-def branch_rows_of(session: SessionBase, snapshot: Snapshot, frame: FrameSnapshot, past: BranchHistory) -> BranchRows:
+def branch_rows_of(session: Session, snapshot: Snapshot, frame: FrameSnapshot, past: BranchHistory) -> BranchRows:
     """The branches in the entry of a frame's loop."""
     if frame.loop is None:
         return BranchRows()

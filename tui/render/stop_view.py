@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...debugger.session.live_status import LiveCarriedValue, LiveScanOutput, LiveStatus
-from ...debugger.session.session_base import SessionBase
+from ...debugger.session.session import Session
 from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot, Snapshot, take_snapshot
 from ...debugger.session.stop import Reason
 from ...debugger.statistics.tensor_ref import TensorRef
@@ -61,7 +61,7 @@ class StopView:
 
 
 def build_stop_view(
-    session: SessionBase, history: BranchHistory, selected: int = 0, displays: tuple[DisplayValue, ...] = ()
+    session: Session, history: BranchHistory, selected: int = 0, displays: tuple[DisplayValue, ...] = ()
 ) -> StopView:
     """The view of a stopped session, recorded in ``history``. ``selected``: frame number as in the console, 0 is the
     innermost."""

@@ -9,7 +9,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from ...debugger.describe.value_names import scan_names
-from ...debugger.session.session_base import SessionBase
+from ...debugger.session.session import Session
 from ...debugger.statistics.tensor_ref import TensorRef, as_tensor_ref
 from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Value, visible_values
@@ -114,11 +114,11 @@ class InspectedValue:
         # The number of elements is also shown below.
         return text if cell_len(text) <= width or tensor is None else truncate("   ".join(parts[:-1]), width)
 
-    def iteration_query(self, iteration: int) -> Callable[[SessionBase], Any]:
+    def iteration_query(self, iteration: int) -> Callable[[Session], Any]:
         """A query for the value in another iteration."""
         name, depth = self.target.name, self.target.frame_depth
 
-        def query(session: SessionBase) -> Any:
+        def query(session: Session) -> Any:
             frames = session.frames
             if depth is not None and depth >= len(frames):
                 # A typed-ahead key moved the session.
@@ -156,7 +156,7 @@ class InspectedValue:
         is_large = getattr(self.value, "size", 1) > _RECOMPUTED_ELEMENTS_MAX
         return "not computed for large tensors" if is_large else "no other iteration yet"
 
-    def series_query(self) -> Callable[[SessionBase], IterationSeries]:
+    def series_query(self) -> Callable[[Session], IterationSeries]:
         """A query for the series, sampled evenly over long runs."""
         count = min(_QUERIED_ITERATIONS_MAX, self.last_iteration + 1)
         targets = sorted({round(k * self.last_iteration / max(1, count - 1)) for k in range(count)})
@@ -169,7 +169,7 @@ class InspectedValue:
         queries = [(iteration, self.iteration_query(iteration)) for iteration in targets if iteration != self.iteration]
         quantity = self.quantity
 
-        def query(session: SessionBase) -> IterationSeries:
+        def query(session: Session) -> IterationSeries:
             points = [(iteration, representative_number(read(session))) for iteration, read in queries] + current
             return IterationSeries(
                 tuple(i for i, _ in points), MinMaxBand.from_numbers(np.array([v for _, v in points])), quantity

@@ -10,7 +10,7 @@ from ....runtime.stable_file import read_text
 from ...expression.language import Expression, ExpressionError, format_value
 from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.stop import Reason, Stop
 from .command_registry import COMMANDS, ConsoleCommand, QuitRequest, resolves_to_command, split_command
 from .completion import CompletionContext, complete
@@ -26,8 +26,8 @@ class Console:
     ``execute`` raises errors; the caller decides whether to continue.
     """
 
-    def __init__(self, session: SessionBase, write_line: Callable[[str], object]) -> None:
-        self.session: SessionBase = session
+    def __init__(self, session: Session, write_line: Callable[[str], object]) -> None:
+        self.session: Session = session
         self.write_line = write_line
         #: Expressions to print at every stop, by number.
         self.displays: dict[int, Expression] = {}
@@ -55,7 +55,7 @@ class Console:
         self._open_sources: list[str] = []
         session.on_log = write_line
 
-    def attach_session(self, session: SessionBase) -> None:
+    def attach_session(self, session: Session) -> None:
         """Switch to another session; state of the old one is discarded."""
         self.session = session
         self.displays.clear()
@@ -177,7 +177,7 @@ class Console:
         if self._epoch != self.session._internals.epoch:
             # After a move the stack may have changed.
             self.selected_index, self._epoch = 0, self.session._internals.epoch
-        if self.session.done:
+        if self.selected_index == 0 or self.session.done:
             return self.session._internals.frame
         return self.session._internals.frames[::-1][self.selected_index]
 
@@ -187,7 +187,7 @@ class Console:
         Raises:
             UsageError: the stack has no such frame.
         """
-        count = len(self.session._internals.frames)
+        count = len(self.session._internals.frames) if number else 1
         if not 0 <= number < count:
             available = f"0 to {count - 1}" if count > 1 else "0 only"
             raise UsageError(f"there is no frame {number}; the stack has {available}")

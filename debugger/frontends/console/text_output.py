@@ -19,7 +19,7 @@ from ...expression.language import format_value
 from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
 from ...session.branches import Branch
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...value_text import value_text
 from .command_registry import ALIASES, COMMANDS, ConsoleCommand, find_command
 
@@ -55,7 +55,7 @@ def frame_lines(frame: FrameReader) -> list[str]:
     return lines
 
 
-def stack_lines(session: SessionBase, selected: int = 0) -> list[str]:
+def stack_lines(session: Session, selected: int = 0) -> list[str]:
     """Lines of the running loops and the enclosing Ifs, innermost first."""
     lines = []
     for number, frame in enumerate(reversed(session._internals.frames)):
@@ -79,7 +79,7 @@ def _enclosing_ifs(nodes: Sequence[BodyNode]) -> Iterator[tuple[BodyNode, str]]:
             position = k
 
 
-def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionBase) -> list[str]:
+def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> list[str]:
     """One line per breakpoint, and one for each of its commands."""
     lines = []
     for b in breakpoints:
@@ -101,7 +101,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionBase) ->
     return lines
 
 
-def _location_notes(b: Breakpoint, session: SessionBase) -> list[str]:
+def _location_notes(b: Breakpoint, session: Session) -> list[str]:
     """The lines or the loop of a breakpoint, if its text does not contain them."""
     symbols = session._internals.symbols
     if b.nodes:
@@ -146,7 +146,7 @@ def help_lines(word: str, more: Mapping[str, ConsoleCommand]) -> list[str]:
     return [f"{found_command.usage}   {found_command.summary}{aliases}", *lines]
 
 
-def next_statement_lines(session: SessionBase) -> list[str]:
+def next_statement_lines(session: Session) -> list[str]:
     """The next line of the pseudo-code if a session is inside a body, below its source line (except for scripts)."""
     if session.done or session._internals.is_at_boundary():
         return []
@@ -177,7 +177,7 @@ def names_lines(frame: FrameReader) -> list[str]:
     return [f"{short:<{width}}  {name}" for short, name in rows] or ["no name is long enough to have a short one"]
 
 
-def loop_lines(session: SessionBase) -> list[str]:
+def loop_lines(session: Session) -> list[str]:
     """Lines of the totals of each loop so far."""
     lines = []
     for total in session.totals:
@@ -187,7 +187,7 @@ def loop_lines(session: SessionBase) -> list[str]:
     return lines or ["the model has no loop"]
 
 
-def branch_lines(session: SessionBase) -> list[str]:
+def branch_lines(session: Session) -> list[str]:
     """One line per branch: its fork and its edits."""
     lines = []
     for branch in session.branches:
@@ -200,7 +200,7 @@ def branch_lines(session: SessionBase) -> list[str]:
     return lines
 
 
-def _fork_point_text(session: SessionBase, branch: Branch) -> str:
+def _fork_point_text(session: Session, branch: Branch) -> str:
     assert branch.fork is not None
     pairs = branch.fork[:-1]
     code = session.model.plan.code
@@ -212,7 +212,7 @@ def _node_name(node: Any) -> str:
     return escape_unprintable(node.name)
 
 
-def history_lines(session: SessionBase) -> list[str]:
+def history_lines(session: Session) -> list[str]:
     """The number and size of the checkpoints."""
     timeline = session._internals.timeline
     return [

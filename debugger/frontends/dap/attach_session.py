@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 
 from ....runtime.errors import UsageError
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from .server import HOST, disconnect_message, listen, resolve_token, serve_client, token_notice
 
 
 def serve_attached_session(
-    session: SessionBase,
+    session: Session,
     port: int,
     token: str | None,
     timeout: float | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.stop import Reason, Stop
 from ..access_token import token_matches
 from ..console.console import Console
@@ -17,7 +17,7 @@ from .stop_view import DapStopView
 from .variables import VariableReferences
 
 #: Opens a model or a trace, from the arguments of ``launch`` or ``attach``.
-SessionOpener = Callable[[Mapping[str, Any]], SessionBase]
+SessionOpener = Callable[[Mapping[str, Any]], Session]
 #: The only thread, that of the model.
 THREAD_ID = 1
 #: Stop reasons in the protocol.
@@ -76,7 +76,7 @@ class DapConnection:
         return self.open_runner
 
     @property
-    def session(self) -> SessionBase:
+    def session(self) -> Session:
         """The session."""
         return self.runner.session
 

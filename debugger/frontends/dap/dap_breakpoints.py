@@ -9,7 +9,7 @@ from typing import Any
 from ....runtime.errors import LoopdbgError, UsageError
 from ...breakpoints.breakpoint import Breakpoint
 from ...describe.value_names import quote
-from ...session.session_base import SessionBase
+from ...session.session import Session
 
 #: Exception filters of an editor: name, label, description.
 EXCEPTION_FILTERS = (
@@ -22,7 +22,7 @@ _HIT_CONDITION = re.compile(r"\s*(>=|>|==|=)?\s*([0-9]{1,9})\s*")
 class DapBreakpoints:
     """The session's breakpoints by request kind: each request replaces all breakpoints of its kind."""
 
-    def __init__(self, session: SessionBase) -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
         self._by_kind: dict[str, list[Breakpoint]] = {}
 

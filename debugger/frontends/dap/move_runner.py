@@ -9,7 +9,7 @@ from typing import Any
 
 from ....runtime.api_boundary import ApiBoundary
 from ....runtime.errors import LoopdbgError, one_line
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.stop import Reason, Stop
 
 #: Delay of the first progress report, and the interval between reports.
@@ -23,7 +23,7 @@ class DapMoveRunner:
 
     def __init__(
         self,
-        session: SessionBase,
+        session: Session,
         on_stopped: Callable[[Stop], None],
         on_failed: Callable[[str], None],
         on_progress: Callable[[str | None], None],

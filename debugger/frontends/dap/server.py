@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO, cast
 
 from ....runtime.errors import LoopdbgError, UsageError, one_line
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ..access_token import new_token, validate_token
 from .adapter import DapAdapter
 from .connection import SessionOpener
@@ -73,7 +73,7 @@ def serve_client(connection: socket.socket, open_session: SessionOpener, token: 
     alarm = threading.Timer(TOKEN_TIMEOUT_SECONDS, _disconnect, (connection,))
     alarm.daemon = True
 
-    def admit(arguments: Mapping[str, Any]) -> SessionBase:
+    def admit(arguments: Mapping[str, Any]) -> Session:
         alarm.cancel()
         return open_session(arguments)
 

@@ -9,7 +9,7 @@ from ....runtime.graph import Loop
 from ...describe.pseudo_code import PseudoCode, PseudoCodeLine
 from ...describe.termination import stop_cause
 from ...expression.tokens import quote
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
 from .variables import ChildrenReader, DapVariable, VariableReferences
 
@@ -20,7 +20,7 @@ SOURCE_REFERENCE = 1
 class DapStopView:
     """One stop; valid until the session moves."""
 
-    def __init__(self, session: SessionBase, variables: VariableReferences) -> None:
+    def __init__(self, session: Session, variables: VariableReferences) -> None:
         self.session = session
         self.variables = variables
         self.snapshot: Snapshot = take_snapshot(session)

@@ -17,7 +17,7 @@ from ....runtime.text import count_text, escape_lines
 from ...describe.explain import explain
 from ...expression.language import format_value, parse
 from ...scope.frame_scope import FrameScope
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ..console.console import Console
 from ..console.export_commands import extract_into
 from ..console.file_access import folder_access
@@ -30,7 +30,7 @@ MOVE_TIMEOUT_SECONDS = 60.0
 _HISTORY_ITERATIONS = 50
 Unit = Literal["iteration", "node", "into", "loop"]
 #: Opens a model or a trace, from its path and options.
-SessionOpener = Callable[[Mapping[str, Any]], SessionBase]
+SessionOpener = Callable[[Mapping[str, Any]], Session]
 #: Compares two paths, or one and a runtime's name, with inputs by name; returns the lines of the report.
 ModelComparer = Callable[[str, str, str, Mapping[str, Any]], Iterable[str]]
 #: Commands that agents may not use.
@@ -43,7 +43,7 @@ class McpTools:
     def __init__(self, open_session: SessionOpener, compare: ModelComparer, folder: str | Path | None = None) -> None:
         self._open_session, self._compare = open_session, compare
         self._file_access = folder_access(folder)
-        self._session: SessionBase | None = None
+        self._session: Session | None = None
         self._console: Console | None = None
         self._output_lines: list[str] = []
         # A session runs one command at a time, but a client may send concurrent requests.
@@ -185,7 +185,7 @@ class McpTools:
 
     # -- helpers
 
-    def _require_session(self) -> SessionBase:
+    def _require_session(self) -> Session:
         if self._session is None:
             raise UsageError("nothing is open; open a model first")
         return self._session

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....runtime.api_boundary import public
 from ....runtime.errors import UsageError
-from ...session.session_base import SessionBase
+from ...session.session import Session
 
 
 @public
@@ -28,7 +28,7 @@ def widget(session: Any) -> Any:
     >>> stepper.view["stop"], session.frame.iteration
     ("before iteration 1 of loop 'sqrt'", 1)
     """
-    if not isinstance(session, SessionBase):
+    if not isinstance(session, Session):
         raise UsageError(f"a {type(session).__name__} cannot be stepped; give loopdbg.debug(model, inputs)")
     try:
         from .stepper_widget import Stepper

@@ -17,7 +17,7 @@ from ...describe.termination import stop_cause
 from ...describe.termination_text import termination_sentences
 from ...describe.value_names import display_name, scan_names
 from ...frame_protocol import FrameProtocol, FrameReader
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.session_frames import DisplayValue
 from ...session.stop import Reason, Stop
 from ...value_text import dtype_name, value_text
@@ -127,7 +127,7 @@ def _scans(frame: FrameReader) -> Iterator[tuple[str, ...]]:
         yield name, f"{dtype} {list(shape)}", count_text(count, "element"), newest
 
 
-def _session(session: SessionBase) -> Iterator[str]:
+def _session(session: Session) -> Iterator[str]:
     if session.closed:
         yield paragraph("closed")
         return

@@ -13,7 +13,7 @@ import anywidget
 import traitlets
 
 from ....runtime.errors import LoopdbgError, UsageError
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.snapshot import take_snapshot
 from ..console.command_registry import QuitRequest
 from ..console.console import Console
@@ -42,7 +42,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
     request = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, session: SessionBase) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._output_lines: list[str] = []
         self._console = Console(session, self._output_lines.append)

@@ -13,7 +13,7 @@ from ...describe.frame_text import back_edge_labels, declared_trip_count, no_lim
 from ...describe.listing import Listing, ListingRow
 from ...describe.pseudo_code import LineKind
 from ...describe.value_names import display_name
-from ...session.session_base import SessionBase
+from ...session.session import Session
 from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
 from ...statistics.value_history import Evolution
 from ...value_text import value_text
@@ -33,7 +33,7 @@ _MAX_SHOWN_TRIP_COUNT = 1 << 31
 class NotebookStopView:
     """One stop; valid until the session moves."""
 
-    def __init__(self, session: SessionBase, snapshot: Snapshot) -> None:
+    def __init__(self, session: Session, snapshot: Snapshot) -> None:
         self.session, self.snapshot = session, snapshot
         self.frame: FrameSnapshot = snapshot.frame
         running = not snapshot.done

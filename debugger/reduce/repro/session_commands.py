@@ -11,7 +11,6 @@ from ...extract.extract_loop import ExtractionResult, extract
 from ...extract.output_folder import check_folder
 from ...peers.process import PEERS, Peer
 from ...session.session import Session
-from ...session.session_base import SessionBase
 from ...session.session_frames import SessionFrame
 from .. import initial_candidate
 from .repro import Repro, make_repro
@@ -22,7 +21,7 @@ _PEER_TIMEOUT_SECONDS, _SEARCH_SECONDS = 10.0, 120.0
 
 
 def extract_from_session(
-    session: SessionBase, folder: Path, frame: SessionFrame, whole: bool, force: bool = False
+    session: Session, folder: Path, frame: SessionFrame, whole: bool, force: bool = False
 ) -> ExtractionResult:
     """Write the iteration of a frame, or its whole entry, as a separate model.
 
@@ -37,13 +36,13 @@ def extract_from_session(
     return extract(runs, entry, None if whole else frame.iteration, folder, force=force)
 
 
-def repro_from_session(session: SessionBase, folder: Path, target: str, force: bool = False) -> Repro:
+def repro_from_session(session: Session, folder: Path, target: str, force: bool = False) -> Repro:
     """Write the smallest part of the model that shows a finding: ``nan``, a peer's name, or ``if EXPR``.
 
     Raises:
         UsageError: no such finding, the folder cannot be written, or it is a recording.
     """
-    if not isinstance(session, Session):
+    if not session._internals.has_branches:
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_folder(folder, force=force)
     model, inputs, max_iterations = session.model, session.inputs, session.max_iterations

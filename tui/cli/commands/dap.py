@@ -14,7 +14,7 @@ from ..command import Command, int_at_least
 from ..options import add_trust_option
 
 if TYPE_CHECKING:
-    from ....debugger.session.session_base import SessionBase
+    from ....debugger.session.session import Session
 
 
 class Dap(Command):
@@ -50,7 +50,7 @@ attach: {"trace": TRACE}
         from ..servers import client_launch  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        def open_(arguments: Mapping[str, Any]) -> SessionBase:
+        def open_(arguments: Mapping[str, Any]) -> Session:
             return _open_session(arguments, options.trust_script)
 
         return _serve_streams(open_) if options.port is None else _serve_port(open_, options.port)
@@ -93,7 +93,7 @@ def _serve_port(open_session: Any, port: int) -> int:
                 terminal.err(f"loopdbg: {disconnect_message(reason)}")
 
 
-def _open_session(arguments: Mapping[str, Any], trusted: bool) -> SessionBase:
+def _open_session(arguments: Mapping[str, Any], trusted: bool) -> Session:
     """Open a session of a model or a trace.
 
     Raises:

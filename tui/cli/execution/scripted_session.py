@@ -19,7 +19,7 @@ from .ci_checks import CheckReport
 from .time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from ....debugger.session.session_base import SessionBase
+    from ....debugger.session.session import Session
     from ....debugger.session.snapshot import Snapshot
     from ....debugger.session.stop import Stop
 
@@ -53,7 +53,7 @@ def is_interactive(options: argparse.Namespace) -> bool:
 
 
 def run_session(
-    session: SessionBase, options: argparse.Namespace, checks: CheckReport, limit: TimeLimit
+    session: Session, options: argparse.Namespace, checks: CheckReport, limit: TimeLimit
 ) -> tuple[int, Result | None, dict[str, Any], float]:
     """Run the commands of the options in a session.
 
@@ -90,7 +90,7 @@ def run_session(
 class _OptionBreakpoints:
     """The breakpoints of ``--assert`` and ``--break``."""
 
-    def __init__(self, session: SessionBase, options: argparse.Namespace) -> None:
+    def __init__(self, session: Session, options: argparse.Namespace) -> None:
         self.asserts = _AssertionChecks(session, options.asserts or ())
         self.breaks: dict[int, str] = {}
         #: The values in the expression of each breakpoint.
@@ -112,9 +112,7 @@ class _OptionBreakpoints:
         return f"{self.option_flag(number)} {self.texts[number]}"
 
 
-def _run_commands(
-    session: SessionBase, options: argparse.Namespace, flags: _OptionBreakpoints, limit: TimeLimit
-) -> int:
+def _run_commands(session: Session, options: argparse.Namespace, flags: _OptionBreakpoints, limit: TimeLimit) -> int:
     """Run the commands of the options and of the prompt; returns their exit status."""
     from ....debugger.frontends.console.console import Console, QuitRequest
     from ....debugger.session.stop import Reason
@@ -161,7 +159,7 @@ def _run_commands(
 
 
 def _report_outcome(
-    session: SessionBase, flags: _OptionBreakpoints, checks: CheckReport, status: int, interactive: bool
+    session: Session, flags: _OptionBreakpoints, checks: CheckReport, status: int, interactive: bool
 ) -> int:
     """Report errors at the end of a session; returns the exit status."""
     from ....debugger.expression.language import parse
@@ -252,7 +250,7 @@ class AssertionFailed(Exception):
 class _AssertionChecks:
     """Assertions, implemented as breakpoints on the negated conditions."""
 
-    def __init__(self, session: SessionBase, texts: Iterable[str]) -> None:
+    def __init__(self, session: Session, texts: Iterable[str]) -> None:
         from ....debugger.expression.language import parse
 
         self._session = session

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....debugger.session.session import Session
-from ....debugger.session.session_base import SessionBase
 from ....runtime.errors import ModelError, UsageError
 from ....runtime.frontends import is_sqlite_file, split_model_path
 from ..command import CommandParser, int_at_least
@@ -21,7 +20,7 @@ from ..options import add_run_options, add_weights_option
 from ..trust import check_trust
 
 
-def open_session(path: str, settings: Mapping[str, Any], trusted: bool) -> SessionBase:
+def open_session(path: str, settings: Mapping[str, Any], trusted: bool) -> Session:
     """Open a session of a model or a trace.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....debugger.frontends.mcp.server import create_server
 from ....debugger.frontends.mcp.tools import McpTools
-from ....debugger.session.session_base import SessionBase
+from ....debugger.session.session import Session
 from ....runtime.errors import UsageError
 from ..commands.diff import Diff
 from ..comparison import execute
@@ -20,7 +20,7 @@ from .client_launch import check_exists, open_session, parse_settings
 def run_mcp_server(options: argparse.Namespace) -> int:
     """Serve one agent until it disconnects."""
 
-    def open_file(arguments: Mapping[str, Any]) -> SessionBase:
+    def open_file(arguments: Mapping[str, Any]) -> Session:
         values = {**arguments, "maxIterations": arguments["max_iterations"]}
         return open_session(arguments["path"], parse_settings(values), options.trust_script)
 

@@ -9,7 +9,7 @@ import pytest
 
 from loopdbg.debugger.breakpoints.symbol_table import SymbolTable
 from loopdbg.debugger.session.controller import Controller
-from loopdbg.debugger.session.session_base import SessionBase
+from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.session.stop import Stop
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.model import Data
@@ -53,14 +53,14 @@ class StaticSession(Controller):
         return self.stop
 
 
-class UnnamedSession(SessionBase):
+class UnnamedSession(Session):
     """A debuggee that inherits no commands."""
 
     def __init__(self) -> None:
-        super().__init__(StaticSession())
+        self._internals = StaticSession()
 
 
-COMMANDS: list[Callable[[SessionBase], object]] = [
+COMMANDS: list[Callable[[Session], object]] = [
     lambda d: d.restart(),
     lambda d: d.step(),
     lambda d: d.next_node(),
@@ -85,7 +85,7 @@ COMMANDS: list[Callable[[SessionBase], object]] = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_unsupported_operations_are_refused_with_the_reason(command: Callable[[SessionBase], object]) -> None:
+def test_unsupported_operations_are_refused_with_the_reason(command: Callable[[Session], object]) -> None:
     with pytest.raises(UsageError, match="is not possible: this is a picture of a model"):
         command(UnnamedSession())
 
