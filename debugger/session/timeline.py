@@ -162,11 +162,12 @@ class Timeline:
             cheap and self._checkpoint_cost_seconds >= CHECKPOINT_INTERVAL_SECONDS
         ):
             return
-        nearest = self.current_branch.latest_checkpoint(self.position)
+        position = self.position
+        nearest = self.current_branch.latest_checkpoint(position)
         if (due or cheap) and nearest is not None and self._copy_too_expensive(nearest):
             self._checkpoint_due_seconds = self._run_seconds + CHECKPOINT_INTERVAL_SECONDS
             return
-        if force or nearest is None or nearest.position != self.position:
+        if force or nearest is None or nearest.position != position:
             started = time.monotonic()
             try:
                 self._add_checkpoint(self.engine.checkpoints.save(), self._run_seconds)
@@ -183,9 +184,12 @@ class Timeline:
         """Whether copying the carried values exceeds its share of the time since a checkpoint, or the memory limit:
         then re-execution from there is cheaper."""
         engine = self.engine
-        carried = (engine.peek(edge.param) for index in engine.stack for edge in engine.plan.loops[index].edges)
-        # The values of the next and the previous iteration.
-        nbytes = 2 * sum(value.nbytes for value in carried if isinstance(value, np.ndarray))
+        nbytes = 0
+        for index in engine.stack:
+            for edge in engine.plan.loops[index].edges:
+                value = engine.peek(edge.param)
+                # The values of the next and the previous iteration.
+                nbytes += 2 * value.nbytes if isinstance(value, np.ndarray) else 0
         if nbytes < CHECKPOINT_INTERVAL_SECONDS * COPY_BYTES_PER_SECOND:
             return False
         age = self._run_seconds - self.current_branch.checkpoint_seconds[self.current_branch.checkpoints.index(last)]

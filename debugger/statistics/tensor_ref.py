@@ -75,13 +75,16 @@ class TensorRef:
         self,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
-        with_array: WithArray,
+        with_array: WithArray | None,
         stats_cache: StatsCache | None = None,
         cache_key: Hashable | None = None,
+        array: Array | None = None,
     ) -> None:
+        """``with_array``: None for an ``array`` that is never modified."""
         self.dtype = dtype
         self.shape = shape
         self._with_array = with_array
+        self._array = array
         #: Cache of results and the key in it; None: results are not shared.
         self._stats_cache, self.cache_key = stats_cache, cache_key
         self._statistics: TensorStatistics | None = None
@@ -91,7 +94,7 @@ class TensorRef:
     @classmethod
     def from_array(cls, array: Array) -> TensorRef:
         """A reference to an array that is never modified."""
-        return cls(array.dtype, array.shape, lambda function: function(array))
+        return cls(array.dtype, array.shape, None, array=array)
 
     def __repr__(self) -> str:
         return f"<TensorRef {self.dtype.name} {list(self.shape)}>"
@@ -113,6 +116,9 @@ class TensorRef:
 
     def with_array(self, function: Callable[[Array], _T]) -> _T:
         """Call a function with the whole tensor, which is not modified meanwhile; its result must not be a view."""
+        if self._with_array is None:
+            assert self._array is not None
+            return function(self._array)
         result: _T = self._with_array(function)
         return result
 
@@ -122,6 +128,8 @@ class TensorRef:
         return part[()] if part.ndim == 0 else part
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if self._with_array is None:
+            return np.array(self._array, dtype=dtype)
         copied: npt.NDArray[Any] = self.with_array(lambda source: np.array(source, dtype=dtype))
         return copied
 
@@ -129,10 +137,6 @@ class TensorRef:
         """Copies of consecutive elements, each with its flat start position."""
         for offset in range(start, self.size, size):
             yield offset, self.copy_range(offset, offset + size)
-
-    def with_range(self, start: int, stop: int, function: Callable[[Array], _T]) -> _T:
-        """Call a function with the elements of a flat range, in place."""
-        return self.with_array(lambda array: function(_flat_range(array, start, stop)))
 
     def copy_range(self, start: int, stop: int) -> Array:
         """Copy the elements of a flat range, in row-major order."""
@@ -217,14 +221,15 @@ def _accumulate_range(
     start: int,
     stop: int,
 ) -> None:
-    def alone(part: Array) -> None:
-        accumulate(part, statistics)
+    def alone(array: Array) -> None:
+        accumulate(_flat_range(array, start, stop), statistics)
 
-    def both(part: Array) -> None:
+    def both(array: Array) -> None:
         assert before is not None
-        before.with_range(start, stop, lambda old_part: accumulate(part, statistics, old_part, change))
+        part = _flat_range(array, start, stop)
+        before.with_array(lambda old: accumulate(part, statistics, _flat_range(old, start, stop), change))
 
-    tensor.with_range(start, stop, alone if before is None else both)
+    tensor.with_array(alone if before is None else both)
 
 
 def _flat_range(array: Array, start: int, stop: int) -> Array:

@@ -72,9 +72,9 @@ class ValueHistory:
         return np.stack([self.value.low, self.value.high, odd], axis=1).reshape(-1)
 
 
-def is_exact(number: float, dtype: str) -> bool:
-    """Whether a number of a history is exact: histories hold float64, which rounds large 64-bit integers."""
-    return dtype not in ("int64", "uint64") or abs(number) < _MAX_EXACT_INTEGER
+def is_exact(numbers: npt.ArrayLike, dtype: str) -> bool:
+    """Whether numbers of a history are exact: histories hold float64, which rounds large 64-bit integers."""
+    return dtype not in ("int64", "uint64") or bool((np.abs(numbers) < _MAX_EXACT_INTEGER).all())
 
 
 class Evolution(Mapping[str, ValueHistory]):

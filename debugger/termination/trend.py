@@ -93,7 +93,7 @@ def estimate_turning(
     Returns None if fewer than three iterations are known or if the comparison is false already.
     """
     left, right = list(left[-MAX_RECENT_VALUES:]), list(right[-MAX_RECENT_VALUES:])
-    if any(math.isnan(x) for x in left[-1:] + right[-1:]):
+    if any(map(math.isnan, left[-1:] + right[-1:])):
         holds = "true" if sign == "!=" else "false"
         side = names[0] if left and math.isnan(left[-1]) else names[1]
         return TurningEstimate(
@@ -101,7 +101,7 @@ def estimate_turning(
         )
     if len(left) < 3 or len(left) != len(right) or not COMPARISON_OPERATORS[sign](left[-1], right[-1]):
         return None
-    if not all(math.isfinite(x) for x in left + right):
+    if not all(map(math.isfinite, left + right)):
         return TurningEstimate(Trend.IRREGULAR, text="a side is infinite, so the end cannot be predicted")
     if len(set(left)) == len(set(right)) == 1:
         # The gap is no criterion: for sides far apart a movement of the small one does not change it.
@@ -229,12 +229,12 @@ class _FloatTrend:
         steady = min(fits, key=lambda fit: fit[0], default=None)
         if steady is not None and steady[0] <= _MAX_STEADY_SPREAD:
             return steady[1]
-        if all(step > 0 for step in self.steps):
+        if min(self.steps) > 0:
             text = (
                 f"moving away: the gap grew in each of the last {count - 1} iterations; like this {self.diverging_text}"
             )
             return TurningEstimate(Trend.DIVERGING, text=text)
-        if all(step < 0 for step in self.steps):
+        if max(self.steps) < 0:
             return self._estimate_falling()
         return TurningEstimate(Trend.IRREGULAR, text=f"no steady trend over the last {count} iterations")
 

@@ -191,12 +191,13 @@ class Action:
     #: Also applies while an input line has the focus.
     while_typing: bool = False
     #: A further condition to be enabled, during which the key stays bound to report why it does nothing.
-    useful_when: ContextPredicate = unconditional
+    useful_when: ContextPredicate | None = None
 
     def is_enabled(self, context: ActionContext) -> bool:
         """Whether the action would do something now."""
         applies = (not self.panes or context.pane in self.panes) and (self.while_typing or not context.typing)
-        return applies and self.enabled_when(context) and self.useful_when(context)
+        applies = applies and self.enabled_when(context)
+        return applies and (self.useful_when is None or self.useful_when(context))
 
     def is_bound(self, context: ActionContext) -> bool:
         """Whether its keys are bound now."""

@@ -57,10 +57,8 @@ def is_monotonic(numbers: Numbers) -> bool:
 
 def is_within_rounding(low: float, high: float, dtype: str) -> bool:
     """Whether two numbers differ by rounding only."""
-    return (
-        is_exact(low, dtype)
-        and is_exact(high, dtype)
-        and high - low <= _ROUNDING_MAX_ULPS * _EPSILON.get(dtype, 0.0) * max(abs(low), abs(high))
+    return is_exact((low, high), dtype) and high - low <= _ROUNDING_MAX_ULPS * _EPSILON.get(dtype, 0.0) * max(
+        abs(low), abs(high)
     )
 
 
@@ -139,7 +137,7 @@ def estimate_crossing(
     left, right = sides
     end = _complete_bucket_count(sides)
     known = left.values[:end].tolist(), right.values[:end].tolist()
-    if dtype is not None and not all(is_exact(number, dtype.name) for side in known for number in side):
+    if dtype is not None and not is_exact(known, dtype.name):
         return None
     # Between sampled iterations the arithmetic is unknown.
     estimate = estimate_turning(*known, sign, names, dtype if left.bucket == 1 else None)

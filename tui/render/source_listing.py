@@ -461,8 +461,9 @@ class ListingLines(Sequence[StyledLine]):
     def _line_target(self, line: SourceLine) -> LineTarget:
         node, value = line.node, next(iter(line.values), None)
         description = "" if node is None else f"{node.op_type} '{escape_unprintable(node.name)}'"
-        if node is not None and node.origin.file:
-            description += f" ({node.origin})"
+        origin = None if node is None else node.origin
+        if origin is not None and origin.file:
+            description += f" ({origin})"
         target = None if value is None else ValueTarget(value.name, self._depth, graph_value=value)
         return LineTarget(line.number, line.text, description, target, self._is_head(line))
 

@@ -252,7 +252,7 @@ def _history_text(history: ValueHistory, cells: int, dtype: str, index: bool) ->
     """A history in at most ``cells`` cells; indices are written out, newest last."""
     if not index:
         return draw_history(history, cells, dtype)
-    if history.is_tensor or history.bucket > 1 or not all(is_exact(number, dtype) for number in history.values):
+    if history.is_tensor or history.bucket > 1 or not is_exact(history.values, dtype):
         return ""
     text = " ".join(f"{number:.0f}" for number in history.values[-cells:].tolist() if math.isfinite(number))
     return text if len(text) <= cells else f"…{text[len(text) - cells + 1 :]}"

@@ -244,7 +244,7 @@ def _crossing_lines(view: FrameView, text: LoopText, estimate: TurningEstimate |
         return []
     newest = float(sides[0].values[-1]), float(sides[1].values[-1])
     dtype = _comparison_dtype(view, text)
-    exact = dtype is None or all(is_exact(number, dtype.name) for number in newest)
+    exact = dtype is None or is_exact(newest, dtype.name)
     message = distance_text(*newest) if exact else ""
     if estimate is not None and estimate.iterations is not None:
         message += f"{', ' if message else ''}estimate: about {count_text(estimate.iterations, 'more iteration')}"
