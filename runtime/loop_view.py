@@ -142,8 +142,7 @@ class FrameInternals:
     @property
     def carried(self) -> dict[str, Any]:
         edges = self.plan.edges if self.plan else []
-        values = self.copy_slots([e.param for e in edges])
-        return {e.edge.param.name: value for e, value in zip(edges, values, strict=True)}
+        return {e.edge.param.name: self.engine.value(e.param) for e in edges}
 
     @property
     def back_edges(self) -> list[CarriedValue]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, UsageError
-from ...runtime.frame import Frame
+from ...runtime.frame import Frame, frame_reader
 from ...runtime.graph import Loop, SlicedInput, Value
 from ...runtime.model import Data, Model
 from ...runtime.plan.plan import LoopPlan
@@ -125,7 +125,7 @@ class CaptureRuns:
         params = [*loop.body.inputs, *pre_condition_values(loop)]
         end = Frame(engine, plan.index)
         reader = IterationReader({**fixed, **inputs}, params, end.values)
-        is_known = {value: not failure or end._internals.is_computed(value) for value in results}
+        is_known = {value: not failure or frame_reader(end).is_computed(value) for value in results}
         return {value: self._read_value(reader, value, loop) for value in feeds}, {
             value: self._read_value(reader, value, loop) if flag else NOT_COMPUTED for value, flag in is_known.items()
         }
@@ -170,7 +170,7 @@ class CaptureRuns:
                 engine.stop_at(parent, entry_ref.entry[-1] + 1)
             stop_kind, _ = engine.resume()
             frame = Frame(engine, parent)
-            if stop_kind in ("end", "boundary") or all(frame._internals.is_computed(value) for value in results):
+            if stop_kind in ("end", "boundary") or all(frame_reader(frame).is_computed(value) for value in results):
                 read = frame.values.read
                 return {value: read(value)[1] for value in results}
             self._expect(engine, stop_kind, "node", entry_ref.plan)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...runtime.api_boundary import public_class
 from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
-from ...runtime.frame import Frame
+from ...runtime.frame import Frame, frame_reader
 from ...runtime.graph.graph_json import graph_to_json
 from ...runtime.graph.value_encoding import encode_value
 from ...runtime.model import Data, Model, Run
@@ -166,7 +166,7 @@ class Recorder:
     def __call__(self, frame: Frame) -> None:
         """Record a frame at a boundary."""
         index = frame.index
-        engine = frame._internals.engine
+        engine = frame_reader(frame).engine
         loop = self._loops[index]
         iteration, _, goes_on, ended, _ = engine.loop_state(index)
         now = time.perf_counter()
