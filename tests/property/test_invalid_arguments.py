@@ -241,8 +241,11 @@ def test_methods_reject_invalid_arguments_cleanly(
         call(function, *wrong_arguments(draw, function))
     if isinstance(subject, loopdbg.Session):
         subject.breakpoints.clear()
-        subject.max_iterations = None
-        subject.restart(INPUTS)
+        if isinstance(subject, loopdbg.Replay):
+            subject.restart()
+        else:
+            subject.max_iterations = None
+            subject.restart(INPUTS)
         subject.continue_()
         assert subject.done and subject.outputs is not None
         assert subject.outputs["root"] == np.float32(2.0) ** 0.5
