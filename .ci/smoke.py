@@ -116,16 +116,18 @@ def _command_output(*arguments: str) -> str:
 async def screen(model: Path) -> str:
     """Start the screen without a terminal, which needs the packaged style sheet; returns its header."""
     from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.session_worker import SessionWorker
 
-    app = LoopdbgApp(SessionWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
+    debugger = DebuggerScreen(SessionWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
+    app = LoopdbgApp[int](debugger)
     try:
         async with app.run_test(size=(120, 36)):
-            await asyncio.wait_for(app.wait_until_idle(), 60)
-            assert "sqrt" in app.header.text
-            return app.header.text
+            await asyncio.wait_for(debugger.run_control.wait_until_idle(), 60)
+            assert "sqrt" in debugger.header.text
+            return debugger.header.text
     finally:
-        app.session_worker.close()
+        debugger.run_control.session_worker.close()
 
 
 if __name__ == "__main__":

@@ -60,10 +60,12 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
 
     from loopdbg import load
     from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.session_worker import SessionWorker
 
     driver = SessionWorker(load(model), dict(np.load(model.with_suffix(".inputs.npz"))), None)
-    app, run_command = LoopdbgApp(driver, "inputs.npz"), driver._run_command
+    debugger, run_command = DebuggerScreen(driver, "inputs.npz"), driver._run_command
+    app = LoopdbgApp[int](debugger)
     screen_calls, session_calls = Counter[CodeType](), Counter[CodeType]()
 
     def counted(command: Any) -> Any:
@@ -75,10 +77,10 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
 
             async def press() -> None:
                 await pilot.press(key)
-                await app.wait_until_idle()
+                await debugger.run_control.wait_until_idle()
                 await pilot.pause()
 
-            await app.wait_until_idle()
+            await debugger.run_control.wait_until_idle()
             for _ in range(before):
                 await press()
             driver._run_command = counted  # type: ignore[method-assign]

@@ -174,6 +174,7 @@ def stop_lines() -> list[str]:
     wall-clock and CPU time; other processes do not affect the latter."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.session_worker import SessionCommand, SessionWorker
 
     model = _write_model(halving_loop(4))
@@ -191,28 +192,29 @@ def stop_lines() -> list[str]:
         count = session.frame.iteration - first
         return clock / count * 1e9, cpu / count * 1e9
 
-    async def shown(app: Any, driver: Any) -> tuple[float, float]:
+    async def shown(app: Any, debugger: Any, driver: Any) -> tuple[float, float]:
         clock = time.pthread_getcpuclockid(driver._thread.ident)
         first, cpu = driver.session.frame.iteration, time.clock_gettime(clock)
         began = time.perf_counter()
-        app.ask(SessionCommand.CONTINUE)
+        debugger.run_control.submit(SessionCommand.CONTINUE)
         await asyncio.sleep(_RUN_SECONDS)
         start = time.perf_counter()
         app.simulate_key("space")
-        await asyncio.wait_for(app.wait_until_idle(), 60)
+        await asyncio.wait_for(debugger.run_control.wait_until_idle(), 60)
         waits.append((time.perf_counter() - start) * 1e3)
         count = driver.session.frame.iteration - first
         return (start - began) / count * 1e9, (time.clock_gettime(clock) - cpu) / count * 1e9
 
     async def pairs() -> list[tuple[tuple[float, float], tuple[float, float]]]:
         driver, session = SessionWorker(model, inputs, None), Session(model, inputs)
-        app = LoopdbgApp(driver)
+        debugger = DebuggerScreen(driver)
+        app = LoopdbgApp[int](debugger)
         try:
             async with app.run_test(size=(120, 36)) as pilot:
-                await asyncio.wait_for(app.wait_until_idle(), 60)
+                await asyncio.wait_for(debugger.run_control.wait_until_idle(), 60)
                 await pilot.pause()
                 OutputCounter(app)
-                return [(await shown(app, driver), alone(session)) for _ in range(5)]
+                return [(await shown(app, debugger, driver), alone(session)) for _ in range(5)]
         finally:
             driver.close()
 
@@ -233,6 +235,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     screen in addition to that of the session."""
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.render.targets import ValueKind, ValueTarget
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.screens.inspector import InspectorScreen
     from loopdbg.tui.session_worker import SessionCommand, SessionWorker
 
@@ -244,20 +247,21 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
 
     async def looked() -> list[str]:
         driver = SessionWorker(model, {"m": 10, "x0": x0}, None)
-        app = LoopdbgApp(driver)
+        debugger = DebuggerScreen(driver)
+        app = LoopdbgApp[int](debugger)
         try:
             async with app.run_test(size=(120, 36)) as pilot:
-                await asyncio.wait_for(app.wait_until_idle(), 120)
+                await asyncio.wait_for(debugger.run_control.wait_until_idle(), 120)
                 # The first step allocates the memory of an iteration.
                 for _ in range(2):
                     start = time.perf_counter()
-                    app.submit(SessionCommand.STEP)
-                    await asyncio.wait_for(app.wait_until_idle(), 120)
+                    debugger.run_control.submit(SessionCommand.STEP)
+                    await asyncio.wait_for(debugger.run_control.wait_until_idle(), 120)
                 step = time.perf_counter() - start
                 await pilot.pause()
                 base_bytes = _resident_bytes()
                 start = time.perf_counter()
-                app.open_inspector(ValueTarget("x", 1, ValueKind.CARRIED))
+                debugger.dialogs.open_inspector(ValueTarget("x", 1, ValueKind.CARRIED))
                 top = app.screen
                 assert isinstance(top, InspectorScreen)
                 while not top.grid.page.line_count:

@@ -21,7 +21,7 @@ from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 from loopdbg.tui.session_worker import SessionWorker
 
 ROOT = Path(__file__).parents[1]
@@ -53,16 +53,16 @@ SCENES = {
 }
 
 
-def _app(scene: Scene) -> LoopdbgApp:
+def _screen(scene: Scene) -> DebuggerScreen:
     if isinstance(scene.opened, int):
         learner = Learner(
             LearnerProgress(None), KeyWording({}, lambda scene, peer: "", lambda number: ""), number=scene.opened
         )
-        return LessonApp(lesson_worker(learner), learner)
+        return lesson_screen(learner)
     path = ROOT / "sample_models" / scene.opened
     with np.load(path.with_suffix(".inputs.npz")) as inputs:
         driver = SessionWorker(loopdbg.load(path), dict(inputs), None)
-    return LoopdbgApp(driver, path.with_suffix(".inputs.npz").name)
+    return DebuggerScreen(driver, path.with_suffix(".inputs.npz").name)
 
 
 async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = None) -> str:
@@ -71,20 +71,21 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
     with tempfile.TemporaryDirectory() as folder:
         # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
-        app = _app(scene)
+        debugger = _screen(scene)
+        app = LoopdbgApp[int](debugger)
         async with app.run_test(size=size or scene.size) as pilot:
-            await app.wait_until_idle()
+            await debugger.run_control.wait_until_idle()
             for press in scene.pressed:
                 if press.startswith(":"):
                     await pilot.press("colon")
-                    app.console_pane.input_line.value = press[1:]
+                    debugger.console_pane.input_line.value = press[1:]
                     await pilot.press("enter")
-                    await app.wait_until_idle()
-                    if app.console_pane.display:
+                    await debugger.run_control.wait_until_idle()
+                    if debugger.console_pane.display:
                         await pilot.press("escape")
                 else:
                     await pilot.press(press)
-                await app.wait_until_idle()
+                await debugger.run_control.wait_until_idle()
                 await pilot.pause()
             await pilot.pause(0.3)  # what is computed next to the screen
             title = f"lesson {scene.opened}" if isinstance(scene.opened, int) else scene.opened

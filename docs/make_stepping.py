@@ -24,6 +24,7 @@ from textual.pilot import Pilot
 
 import loopdbg
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.session_worker import SessionWorker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -88,27 +89,28 @@ async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
     with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
         # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
-        app = LoopdbgApp(SessionWorker(loopdbg.load(MODEL), dict(inputs), None))
+        debugger = DebuggerScreen(SessionWorker(loopdbg.load(MODEL), dict(inputs), None))
+        app = LoopdbgApp[int](debugger)
         async with app.run_test(size=SIZE) as pilot:
             results = []
             for step in story:
-                await _press(app, pilot, step.pressed)
+                await _press(debugger, pilot, step.pressed)
                 results.append(frozenset(items(screen_rows(app), background_color(app))))
             return background_color(app), results
 
 
-async def _press(app: LoopdbgApp, pilot: Pilot[int], pressed: str) -> None:
+async def _press(debugger: DebuggerScreen, pilot: Pilot[int], pressed: str) -> None:
     """Press a key, or type a line, and wait for what it leads to."""
-    await app.wait_until_idle()
+    await debugger.run_control.wait_until_idle()
     if pressed.startswith(":"):
         await pilot.press("colon")
-        app.console_pane.input_line.value = pressed[1:]
+        debugger.console_pane.input_line.value = pressed[1:]
         await pilot.press("enter")
-        await app.wait_until_idle()
+        await debugger.run_control.wait_until_idle()
         await pilot.press("escape")
     elif pressed:
         await pilot.press(pressed)
-    await app.wait_until_idle()
+    await debugger.run_control.wait_until_idle()
     await pilot.pause(0.3)  # what is computed next to the screen
 
 

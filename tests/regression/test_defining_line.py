@@ -27,7 +27,7 @@ branches (float s) => (float ra, float rb) {
 
 def made_by(screen: AppDriver) -> str:
     """The statement of the pane, without the number of the line."""
-    return re.search(r"made by +(?:\d+  )?(.*?)\s*(?:\n|$)", screen.app.value_pane.text).group(1)  # type: ignore[union-attr]
+    return re.search(r"made by +(?:\d+  )?(.*?)\s*(?:\n|$)", screen.value_pane.text).group(1)  # type: ignore[union-attr]
 
 
 async def on_back_edge(screen: AppDriver, name: str) -> None:

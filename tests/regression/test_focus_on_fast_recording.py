@@ -10,4 +10,4 @@ from app_driver import open_recording
 async def test_the_source_has_the_focus(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s")
-        assert screen.app.focused is screen.app.panes["body"]
+        assert screen.app.focused is screen.panes["body"]

@@ -10,8 +10,9 @@ import loopdbg
 from app_driver import open_app
 from loopdbg.debugger.frontends.console.console import Console
 from loopdbg.debugger.session.session import Session
+from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.inspector import InspectorScreen
-from loopdbg.tui.screens.model_chooser import ModelChooserApp
+from loopdbg.tui.screens.model_chooser import ModelChooserScreen
 from text_models import sample
 
 PATHS = ["x" * 5000 + ".npy", "~no-such-user/a.npy"]
@@ -30,11 +31,11 @@ async def test_in_the_inspector(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_in_the_list_of_models(path: str) -> None:
-    app = ModelChooserApp([])
-    async with app.run_test() as pilot:
-        app.path_input.value = path
+    chooser = ModelChooserScreen([])
+    async with LoopdbgApp(chooser).run_test() as pilot:
+        chooser.path_input.value = path
         await pilot.press("enter")
-        assert "cannot be the name of a file" in str(app.message_label.content)
+        assert "cannot be the name of a file" in str(chooser.message_label.content)
 
 
 @pytest.mark.parametrize("path", PATHS)

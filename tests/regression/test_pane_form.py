@@ -27,7 +27,7 @@ async def test_after_the_console_was_open(size: tuple[int, int]) -> None:
 async def test_a_line_for_a_moment() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "b")
-        pane = screen.app.panes["breakpoints"]
+        pane = screen.panes["breakpoints"]
         assert not pane.is_one_line
         # Built as a line before the layout gave it another size, and a box again before the layout did.
         pane.set_one_line(True)

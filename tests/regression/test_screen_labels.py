@@ -82,10 +82,7 @@ async def test_values_of_the_iteration_before_are_dimmed() -> None:
 
         def role(text: str) -> set[Role]:
             return {
-                role
-                for line in screen.app.panes["body"].lines
-                for message, role in line.spans
-                if message.strip() == text
+                role for line in screen.panes["body"].lines for message, role in line.spans if message.strip() == text
             }
 
         await screen.press("s")

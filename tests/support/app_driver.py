@@ -17,6 +17,10 @@ from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.tui.actions import Action
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.render.stop_view import ScreenState
+from loopdbg.tui.render.target_base import Target
+from loopdbg.tui.screens.debugger.lesson_panel import LessonPanel
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.session_worker import SessionWorker
 from recordings import record_run
 from text_models import sample
@@ -42,14 +46,39 @@ def strip_back_edge_lanes(text: str) -> str:
 class AppDriver:
     """An open app. Key presses wait until the started commands have stopped and the screen is drawn."""
 
-    def __init__(self, app: LoopdbgApp, pilot: Pilot[int]) -> None:
+    def __init__(self, app: LoopdbgApp[int], pilot: Pilot[int]) -> None:
         self.app = app
         self.pilot = pilot
+        assert isinstance(app.main_screen, DebuggerScreen)
+        self.debugger = app.main_screen
+        self.pane_control = self.debugger.pane_control
+        self.run_control = self.debugger.run_control
+        self.panes, self.pane_grid = self.pane_control.panes, self.pane_control.pane_grid
+        self.source_pane, self.console_pane = self.pane_control.source_pane, self.debugger.console_pane
+        self.value_pane, self.graph_overview = self.pane_control.value_pane, self.pane_control.graph_overview
+        self.status_message, self.detail_line = self.debugger.status_message, self.debugger.detail_line
+        self.session_worker = self.run_control.session_worker
+
+    @property
+    def screen_state(self) -> ScreenState | None:
+        """The state shown."""
+        return self.debugger.screen_state
+
+    @property
+    def target(self) -> Target | None:
+        """The target of the cursor."""
+        return self.pane_control.focused_pane.target
+
+    @property
+    def lesson(self) -> LessonPanel:
+        """The open lesson."""
+        assert self.debugger.lesson is not None
+        return self.debugger.lesson
 
     @property
     def session(self) -> Session:
-        assert not self.app.session_worker.busy, "the session runs"
-        return self.app.session_worker.session
+        assert not self.session_worker.busy, "the session runs"
+        return self.session_worker.session
 
     async def press(self, *keys: str) -> None:
         for key in keys:
@@ -68,35 +97,35 @@ class AppDriver:
 
     async def type(self, line: str) -> str:
         """Type a line into the open console and wait for its command; returns the output."""
-        self.app.console_pane.input_line.value = line
+        self.console_pane.input_line.value = line
         await self.press("enter")
-        return self.app.console_pane.text.rpartition(f"> {line}\n")[2]
+        return self.console_pane.text.rpartition(f"> {line}\n")[2]
 
     async def wait_until_idle(self) -> None:
-        await asyncio.wait_for(self.app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
+        await asyncio.wait_for(self.run_control.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
         await self.pilot.pause()
 
     @property
     def header(self) -> str:
-        return self.app.header.text
+        return self.debugger.header.text
 
     @property
     def keys(self) -> str:
         """The keys in the footer."""
-        return self.app.key_bar.text
+        return self.debugger.key_bar.text
 
     @property
     def message(self) -> str:
-        return self.app.status_message.text
+        return self.debugger.status_message.text
 
     def text(self, pane: str) -> str:
         """A pane's title and lines; source lines are without back-edge lanes."""
-        text = self.app.panes[pane].text
+        text = self.panes[pane].text
         return "\n".join(map(strip_back_edge_lanes, text.split("\n"))) if pane == "body" else text
 
     def lines(self, pane: str) -> list[str]:
         """A pane's lines without its title; source lines are without back-edge lanes."""
-        lines = [line.text.rstrip() for line in self.app.panes[pane].lines]
+        lines = [line.text.rstrip() for line in self.panes[pane].lines]
         return [strip_back_edge_lanes(line) for line in lines] if pane == "body" else lines
 
     @property
@@ -120,7 +149,7 @@ class AppDriver:
 def stale_panes(screen: AppDriver) -> list[str]:
     """The visible panes whose lines do not match their present size and layout."""
     results = []
-    for name, pane in screen.app.panes.items():
+    for name, pane in screen.panes.items():
         if not pane.display or pane.screen_state is None:
             continue
         inner = pane._inner_size()
@@ -165,19 +194,20 @@ async def open_recording(path: Path, name: str, **options: Any) -> AsyncIterator
 async def _wait_for_first_stop(
     driver: SessionWorker, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
 ) -> AsyncIterator[AppDriver]:
-    async with run_app(LoopdbgApp(driver, note, actions), size) as screen:
+    async with run_app(DebuggerScreen(driver, note, actions), size) as screen:
         yield screen
 
 
 @asynccontextmanager
-async def run_app(app: LoopdbgApp, size: tuple[int, int] = (120, 36)) -> AsyncIterator[AppDriver]:
-    """An app at its first stop."""
+async def run_app(debugger: DebuggerScreen, size: tuple[int, int] = (120, 36)) -> AsyncIterator[AppDriver]:
+    """The app on a debugger screen, at its first stop."""
+    app = LoopdbgApp[int](debugger)
     try:
         async with app.run_test(size=size) as pilot:
             screen = AppDriver(app, pilot)
             await screen.wait_until_idle()
             yield screen
     finally:
-        app.session_worker.close()
-        if app.internal_error is not None:
-            raise app.internal_error
+        debugger.run_control.session_worker.close()
+        if debugger.run_control.internal_error is not None:
+            raise debugger.run_control.internal_error

@@ -15,13 +15,18 @@ from loopdbg.tui import user_state
 from loopdbg.tui.actions import ACTIONS, PANES, ScreenKind, actions_by_id, actions_on, key_name, parse_key, remap_keys
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.breakpoint_editor import BreakpointScreen
+from loopdbg.tui.screens.debugger.dialogs import Dialogs
+from loopdbg.tui.screens.debugger.pane_control import PaneControl
+from loopdbg.tui.screens.debugger.run_control import RunControl
+from loopdbg.tui.screens.debugger.target_actions import TargetActions
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
-from loopdbg.tui.screens.input_editor import InputsApp
+from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.inspector import InspectorScreen
-from loopdbg.tui.screens.model_chooser import ModelChooserApp
+from loopdbg.tui.screens.model_chooser import ModelChooserScreen
 from loopdbg.tui.screens.palette import PaletteScreen
 from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
+from loopdbg.tui.widgets.tensor_grid import TensorGrid
 from text_models import sample
 
 ROOT = Path(__file__).parents[2]
@@ -30,19 +35,29 @@ ROOT = Path(__file__).parents[2]
 def test_action_ids_are_unique_and_complete() -> None:
     assert len(actions_by_id()) == len(ACTIONS)
     for action in ACTIONS:
-        name = action.textual_action.removeprefix("app.").partition("(")[0]
-        for screen in SCREENS[action.section.screen]:
-            assert not name or hasattr(screen, f"action_{name}"), (action.id, screen)
+        target, _, name = action.textual_action.partition("(")[0].rpartition(".")
+        for owner in (TARGETS[target],) if target else SCREENS.get(action.section.screen, ()):
+            assert not name or hasattr(owner, f"action_{name}"), (action.id, owner)
+
+
+#: What actions name before the dot.
+TARGETS: dict[str, type] = {
+    "app": LoopdbgApp,
+    "run": RunControl,
+    "panes": PaneControl,
+    "cursor": TargetActions,
+    "dialogs": Dialogs,
+    "grid": TensorGrid,
+}
 
 
 #: Contexts that define keys of their own.
 SCREENS: dict[ScreenKind, tuple[type, ...]] = {
-    ScreenKind.PANES: (LoopdbgApp,),
     ScreenKind.INSPECTOR: (InspectorScreen,),
     ScreenKind.GRAPH: (GraphScreen,),
     ScreenKind.BREAKPOINT: (BreakpointScreen,),
-    ScreenKind.INPUTS: (InputsApp,),
-    ScreenKind.CHOICE: (ModelChooserApp, PaletteScreen),
+    ScreenKind.INPUTS: (InputsScreen,),
+    ScreenKind.CHOICE: (ModelChooserScreen, PaletteScreen),
     ScreenKind.TEXT: (HelpScreen, PanelScreen),
     ScreenKind.LEAVE: (QuitConfirmScreen,),
 }
@@ -202,9 +217,9 @@ async def test_recording_offers_no_unavailable_actions(tmp_path: Path) -> None:
         for key, what in (("e", "changing a value"), ("n", "stepping by nodes"), ("N", "stepping by nodes")):
             await screen.press(key)
             assert screen.message.startswith(f"error: {what} is not possible: this is a recording")
-            assert not screen.app.console_pane.display
+            assert not screen.console_pane.display
         await screen.press("1", "b")
-        assert screen.app.console_pane.input_line.value.startswith("break if ")
+        assert screen.console_pane.input_line.value.startswith("break if ")
 
 
 async def test_recording_offers_step_into_only_at_inner_loops(tmp_path: Path) -> None:
@@ -265,7 +280,7 @@ async def test_palette_runs_an_action_in_its_own_pane() -> None:
         await screen.press("B")
         await screen.type("break iter 3")
         await screen.press("escape", "1", "ctrl+p", *"forget the breakpoint", "enter")
-        assert len(screen.session.breakpoints) == 0 and screen.app.focused is screen.app.panes["breakpoints"]
+        assert len(screen.session.breakpoints) == 0 and screen.app.focused is screen.panes["breakpoints"]
 
 
 async def test_help_begins_with_the_focused_pane() -> None:
@@ -311,7 +326,7 @@ async def test_remaining_keys_work() -> None:
 async def test_number_keys_select_panes_and_arrows_move_their_cursor() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for number, name in enumerate(PANES, 1):
-            pane = screen.app.panes[name]
+            pane = screen.panes[name]
             await screen.press(str(number % 10))
             if name in ("outputs", "displays"):
                 assert screen.message == f"{name.capitalize()}: nothing to show here"
@@ -319,7 +334,7 @@ async def test_number_keys_select_panes_and_arrows_move_their_cursor() -> None:
             assert screen.app.focused is pane
             assert pane.border_title is not None and pane.border_title.startswith(f"{number} ")
         await screen.press("1", "s", "home")
-        body = screen.app.panes["body"]
+        body = screen.panes["body"]
         assert body.cursor == 0
         for key, line in (("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("end", len(body.lines) - 1)):
             await screen.press(key)
@@ -331,9 +346,9 @@ async def test_number_keys_select_panes_and_arrows_move_their_cursor() -> None:
 async def test_line_above_the_footer_describes_the_item_at_the_cursor() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "up")
-        assert screen.app.detail_line.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
+        assert screen.detail_line.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
         await screen.press("2", "home", "down")
-        assert screen.app.detail_line.text.startswith("x   float32 []   carried, of loop 'sqrt'")
+        assert screen.detail_line.text.startswith("x   float32 []   carried, of loop 'sqrt'")
 
 
 async def test_enter_opens_a_value_and_y_copies_it() -> None:
@@ -351,7 +366,7 @@ async def test_enter_on_a_frame_also_selects_it_for_the_console() -> None:
         await screen.press(*"nnnnnnnn", "i")
         await screen.press("4", "home", "down", "enter")
         assert "Loop 'pixels'" in screen.header and "Loop 'escape'" not in screen.header
-        assert screen.app.session_worker.console.selected_index == 1
+        assert screen.session_worker.console.selected_index == 1
         await screen.press("colon")
         assert "iteration 0" in await screen.type("down")
         assert "Loop 'escape'" in screen.header
@@ -359,12 +374,12 @@ async def test_enter_on_a_frame_also_selects_it_for_the_console() -> None:
         assert "Loop 'escape'" not in screen.header
         # The next stop selects the innermost frame again.
         await screen.press("escape", "s")
-        assert "Loop 'escape'" in screen.header and screen.app.session_worker.console.selected_index == 0
+        assert "Loop 'escape'" in screen.header and screen.session_worker.console.selected_index == 0
 
 
 async def test_find_searches_the_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        body = screen.app.panes["body"]
+        body = screen.panes["body"]
         await screen.press("slash", *"change", "enter")
         assert "change" in body.lines[body.cursor].text
         first = body.cursor
@@ -383,7 +398,7 @@ async def test_find_searches_the_pane() -> None:
 async def test_breakpoint_is_set_at_the_cursor_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"change =", "enter", "b")
-        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == [f"line {screen.target.number}"]  # type: ignore
         await screen.press("escape", "c")
         assert "change" in screen.marked_line
         await screen.press("b")

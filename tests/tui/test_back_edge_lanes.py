@@ -12,7 +12,7 @@ from text_models import NESTED, model, sample
 
 
 def row_with(screen: AppDriver, text: str) -> int:
-    return next(k for k, line in enumerate(screen.app.source_pane.lines) if text in line.text)
+    return next(k for k, line in enumerate(screen.source_pane.lines) if text in line.text)
 
 
 def roles(line: StyledLine, role: Role) -> str:
@@ -21,7 +21,7 @@ def roles(line: StyledLine, role: Role) -> str:
 
 async def test_back_edge_lane_leads_to_the_loop_head() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        body = screen.app.source_pane
+        body = screen.source_pane
         head, first, last = (row_with(screen, text) for text in ("while keep", "x = x_new", "err = err_new"))
         column = body.lines[head].text.index("while")
         signs = [body.lines[k].text[column] for k in range(head + 1, last + 1)]
@@ -37,14 +37,14 @@ async def test_back_edge_lane_leads_to_the_loop_head() -> None:
 
 async def test_nested_loops_have_separate_back_edge_lanes() -> None:
     async with open_app(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
-        texts = [line.text for line in screen.app.source_pane.lines]
+        texts = [line.text for line in screen.source_pane.lines]
         assert sum("▲" in text for text in texts) >= 2
         assert any(text.count("│") + text.count("├") + text.count("╰") >= 2 for text in texts)
 
 
 async def test_producers_and_consumers_of_the_cursor_line_are_marked() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        body = screen.app.source_pane
+        body = screen.source_pane
         body.move_to(row_with(screen, "half_q = "))
         makers = [roles(line, Role.MAKER).split() for line in body.lines if roles(line, Role.MAKER)]
         readers = [roles(line, Role.READER).split() for line in body.lines if roles(line, Role.READER)]
@@ -55,7 +55,7 @@ async def test_producers_and_consumers_of_the_cursor_line_are_marked() -> None:
 
 async def test_keys_follow_back_edges() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        body = screen.app.source_pane
+        body = screen.source_pane
         body.move_to(row_with(screen, "half_q = "))
         await screen.press("d")
         assert "x_new = " in body.lines[body.cursor].text
@@ -63,7 +63,7 @@ async def test_keys_follow_back_edges() -> None:
         assert "q = a / x" in body.lines[body.cursor].text
         body.move_to(row_with(screen, "last_err"))
         await screen.press("d")
-        assert "no line reads" in str(screen.app.status_message.content) or body.cursor != row_with(screen, "last_err")
+        assert "no line reads" in str(screen.status_message.content) or body.cursor != row_with(screen, "last_err")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
@@ -71,9 +71,9 @@ async def test_keys_follow_back_edges() -> None:
 async def test_back_edge_comments_are_not_truncated(name: str, size: tuple[int, int]) -> None:
     async with open_app(*sample(name), size=size) as screen:
         kinds = {"back edge": "# back edge", "scan": "# scan output", "initial": "# initial value"}
-        lines = screen.app.source_pane.listing_lines
+        lines = screen.source_pane.listing_lines
         wanted = {line.number: kinds[kind] for line in lines for kind in kinds if line.kind.value.startswith(kind)}
-        seen = {line.target.number: line.text for line in screen.app.source_pane.lines if line.target is not None}  # type: ignore[attr-defined]
+        seen = {line.target.number: line.text for line in screen.source_pane.lines if line.target is not None}  # type: ignore[attr-defined]
         assert wanted
         for number, comment in wanted.items():
             assert comment in seen[number] or "part 0" in seen[number] or "back edges" in seen[number]

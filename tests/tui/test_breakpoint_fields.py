@@ -75,7 +75,7 @@ async def test_hits_are_ignored_and_commands_are_run() -> None:
         assert (first.ignore, first.commands) == (2, ["print x", "echo here"])
         await screen.press("c")
         assert screen.session.frame.iteration == 2
-        assert [line for line in screen.app.console_pane.text.splitlines() if line == "here"]
+        assert [line for line in screen.console_pane.text.splitlines() if line == "here"]
         await screen.press("5", "home", "e")
         again = screen.app.screen
         assert isinstance(again, BreakpointScreen)

@@ -59,7 +59,7 @@ async def test_rows_between_borders_bypass_textual(monkeypatch: pytest.MonkeyPat
 
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press(*"snsn")
-        body = screen.app.source_pane
+        body = screen.source_pane
         monkeypatch.setattr(body._styles_cache, "render_line", partial(noted, body._styles_cache))
         await screen.press(*"sn", "down")
         assert drawn and set(drawn) <= {0, body.outer_size.height - 1}

@@ -29,21 +29,21 @@ async def test_keys_step_back_and_forward() -> None:
 async def test_console_sets_a_breakpoint_and_a_key_returns_to_it() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
-        assert screen.app.console_pane.input_line.value == "break "
+        assert screen.console_pane.input_line.value == "break "
         await screen.type("break if err < 1e-2")
-        assert "breakpoint 1: if err < 1e-2" in screen.app.console_pane.text
+        assert "breakpoint 1: if err < 1e-2" in screen.console_pane.text
         # A console opened for one line closes after the command, and its output appears on the message line.
-        assert not screen.app.console_pane.display
+        assert not screen.console_pane.display
         assert screen.message == "breakpoint 1: if err < 1e-2"
         await screen.press("colon")
         await screen.type("continue")
         assert screen.session.frame.iteration == 3
         assert "breakpoint 1" in screen.message
         await screen.type("print x")
-        assert screen.app.console_pane.text.endswith("1.4142157")
+        assert screen.console_pane.text.endswith("1.4142157")
         await screen.press("escape")
         # The message is still visible.
-        assert not screen.app.console_pane.display and screen.app.console_pane.text.endswith("1.4142157")
+        assert not screen.console_pane.display and screen.console_pane.text.endswith("1.4142157")
         await screen.press("c", "c", "c", "c")
         assert screen.session.done
         await screen.press("C")
@@ -56,17 +56,17 @@ async def test_console_errors_are_shown_in_console() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("print xx")
-        assert "error: " in screen.app.console_pane.text and "xx" in screen.app.console_pane.text
+        assert "error: " in screen.console_pane.text and "xx" in screen.console_pane.text
         await screen.type("breik 3")
-        assert "did you mean break" in screen.app.console_pane.text
+        assert "did you mean break" in screen.console_pane.text
         await screen.type("set x = 3")
-        assert "branch 2" in screen.app.console_pane.text
+        assert "branch 2" in screen.console_pane.text
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
 
 async def test_non_boolean_condition_stays_in_the_line_for_editing() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        prompt = screen.app.console_pane
+        prompt = screen.console_pane
         await screen.press("1", "slash", *"root", "enter", "escape", "b")
         assert prompt.input_line.value == "break if root " and prompt.input_line.cursor_position == len(
             "break if root "
@@ -86,7 +86,7 @@ async def test_why_opens_its_own_screen_with_the_verdict_first() -> None:
         assert isinstance(panel, PanelScreen)
         lines = panel.text.splitlines()
         assert "goes on" in lines[0] and "err_new" in lines[0] and len(lines) > 2
-        assert not screen.app.console_pane.display and screen.app.console_pane.text == ""
+        assert not screen.console_pane.display and screen.console_pane.text == ""
         # A key of the screen below acts there.
         await screen.press("c")
         assert screen.session.done and len(screen.app.screen_stack) == 1
@@ -99,9 +99,9 @@ async def test_arrows_recall_earlier_lines() -> None:
         await screen.press("colon")
         await screen.type("print err")
         await screen.press("up")
-        assert screen.app.console_pane.input_line.value == "print err"
+        assert screen.console_pane.input_line.value == "print err"
         await screen.press("down")
-        assert screen.app.console_pane.input_line.value == ""
+        assert screen.console_pane.input_line.value == ""
 
 
 async def test_message_of_a_key_keeps_the_body_visible_on_a_small_screen() -> None:
@@ -123,7 +123,7 @@ async def test_listing_row_is_one_line_with_a_visible_value(size: tuple[int, int
         split = next(row for row in drawn if "  10  " in row)
         assert "…" in split.partition(" │ ")[0] and split.rstrip().endswith("…"), "what is cut says so"
         # Only the screen truncates rows, and only rows of a listing.
-        assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.app.console_pane.text
+        assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.console_pane.text
         await screen.press("colon")
         await screen.type(f"echo {'word ' * 30}end")
         assert any(row.rstrip().endswith("end") for row in screen.visible_rows())
@@ -141,7 +141,7 @@ async def test_truncated_row_is_complete_on_a_wider_screen() -> None:
 async def test_quit_in_the_console_exits() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
-        screen.app.console_pane.input_line.value = "quit"
+        screen.console_pane.input_line.value = "quit"
         await screen.press("enter")
         await screen.pilot.pause()
         assert not screen.app.is_running or screen.app.return_code == 0
@@ -172,11 +172,11 @@ async def test_failed_node_is_an_error_while_stopped_there() -> None:
     async with open_app(model(FAILS), inputs) as screen:
         await screen.press("c")
         output = screen.message
-        assert output.startswith("error: Gather") and screen.app.status_message.has_class("-error")
+        assert output.startswith("error: Gather") and screen.status_message.has_class("-error")
         await screen.press("W", "escape")
-        assert screen.message == output and screen.app.status_message.has_class("-error")
+        assert screen.message == output and screen.status_message.has_class("-error")
         await screen.press("left")
-        assert screen.message.startswith("before iteration 2") and not screen.app.status_message.has_class("-error")
+        assert screen.message.startswith("before iteration 2") and not screen.status_message.has_class("-error")
 
 
 async def test_untestable_breakpoint_does_not_look_like_a_failing_node() -> None:
@@ -184,7 +184,7 @@ async def test_untestable_breakpoint_does_not_look_like_a_failing_node() -> None
         await screen.press("colon")
         await screen.type("break x_new if x[5] > 1")
         await screen.type("continue")
-        assert "breakpoint 1 cannot be tested" in screen.app.console_pane.text
+        assert "breakpoint 1 cannot be tested" in screen.console_pane.text
         assert "▶● x_new" in screen.marked_line
 
 
@@ -192,15 +192,15 @@ async def test_hidden_console_never_takes_the_keys() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # If the focused widget is hidden, as panes are before the first stop, the focus moves to one that can take it.
         screen.app.screen.set_focus(None)
-        screen.app.console_pane.input_line.focus()
+        screen.console_pane.input_line.focus()
         await screen.pilot.pause()
-        assert not screen.app.console_pane.input_line.has_focus
+        assert not screen.console_pane.input_line.has_focus
         await screen.press("s", "s")
-        assert screen.session.frame.iteration == 2 and screen.app.console_pane.input_line.value == ""
+        assert screen.session.frame.iteration == 2 and screen.console_pane.input_line.value == ""
         # An open console takes keys, also after it was closed and opened again.
         for _ in range(2):
             await screen.press("colon", "e", "c", "escape")
-            assert not screen.app.console_pane.input_line.has_focus
+            assert not screen.console_pane.input_line.has_focus
         assert screen.session.frame.iteration == 2
 
 
@@ -209,43 +209,41 @@ async def test_error_is_shown_once_and_keeps_the_line() -> None:
         await screen.press("e")
         await screen.type("set nothing = 3")
         # The error is in the transcript, and not below it as well.
-        assert screen.app.console_pane.text.count("nothing") == 2 and "nothing" not in screen.message
-        assert screen.app.console_pane.display and screen.app.console_pane.input_line.value == "set nothing = 3"
+        assert screen.console_pane.text.count("nothing") == 2 and "nothing" not in screen.message
+        assert screen.console_pane.display and screen.console_pane.input_line.value == "set nothing = 3"
         await screen.type("set x = 3")
-        assert not screen.app.console_pane.display and screen.message == "branch 2: x = 3"
+        assert not screen.console_pane.display and screen.message == "branch 2: x = 3"
         # The error of a key is shown on the message line, and not as a toast as well.
         await screen.press("c", "s")
         assert screen.message == "error: the model ran to its end; restart to run it again"
-        assert not screen.app._notifications and not screen.app.console_pane.display
+        assert not screen.app._notifications and not screen.console_pane.display
 
 
 async def test_tab_completes_the_common_prefix_and_lists_the_candidates() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon", *"print err", "tab")
-        assert {"err", "err_new"} <= set(screen.app.console_pane.candidates.split())
+        assert {"err", "err_new"} <= set(screen.console_pane.candidates.split())
         await screen.press("underscore", "tab")
-        assert screen.app.console_pane.input_line.value == "print err_new" and screen.app.console_pane.candidates == ""
+        assert screen.console_pane.input_line.value == "print err_new" and screen.console_pane.candidates == ""
         await screen.press("escape", "colon", *"unti", "tab")
-        assert screen.app.console_pane.input_line.value == "until"
+        assert screen.console_pane.input_line.value == "until"
 
 
 async def test_prompt_completes_its_kind_of_answer() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # A name to go to, not a command; the prompt's sign stays.
         await screen.press("J", *"ha", "tab")
-        assert screen.app.console_pane.input_line.value == "@half" and screen.app.console_pane.candidates.split() == [
+        assert screen.console_pane.input_line.value == "@half" and screen.console_pane.candidates.split() == [
             "half",
             "half_q",
         ]
         await screen.press(*"_q", "enter")
-        assert screen.app.source_pane.target is not None and "half_q" in screen.app.source_pane.target.text(
-            screen.app.screen_state
-        )
+        assert screen.source_pane.target is not None and "half_q" in screen.source_pane.target.text(screen.screen_state)
         await screen.press("J", *"conti", "tab")
-        assert screen.app.console_pane.input_line.value == "@conti"
+        assert screen.console_pane.input_line.value == "@conti"
         # A search text can be anything.
         await screen.press("escape", "slash", *"chan", "tab")
-        assert screen.app.console_pane.input_line.value == "/chan" and screen.app.console_pane.candidates == ""
+        assert screen.console_pane.input_line.value == "/chan" and screen.console_pane.candidates == ""
         await screen.press("escape")
 
 
@@ -254,11 +252,11 @@ async def test_prompt_recalls_lines_of_its_own_kind() -> None:
         await screen.press("slash", *"err", "enter", "colon")
         await screen.type("print x")
         await screen.press("escape", "slash", "up")
-        assert screen.app.console_pane.input_line.value == "/err"
+        assert screen.console_pane.input_line.value == "/err"
         await screen.press("up", "down")
-        assert screen.app.console_pane.input_line.value == "/"
+        assert screen.console_pane.input_line.value == "/"
         await screen.press("escape", "colon", "up")
-        assert screen.app.console_pane.input_line.value == "print x"
+        assert screen.console_pane.input_line.value == "print x"
 
 
 async def test_transcript_is_kept_and_scrolls() -> None:
@@ -272,7 +270,7 @@ async def test_transcript_is_kept_and_scrolls() -> None:
         await screen.press(*("pagedown",) * 9)
         assert any("quit [STATUS]" in line for line in screen.visible_rows())
         await screen.press("escape", "s", "colon")
-        assert "> help" in screen.app.console_pane.text
+        assert "> help" in screen.console_pane.text
 
 
 async def test_quit_confirms_only_if_something_would_be_lost() -> None:
@@ -294,9 +292,9 @@ async def test_quit_confirms_only_if_something_would_be_lost() -> None:
 async def test_console_opened_by_a_key_closes_after_its_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("g")
-        assert screen.app.console_pane.input_line.value == "goto "
+        assert screen.console_pane.input_line.value == "goto "
         await screen.type("goto 3")
-        assert not screen.app.console_pane.display and screen.session.frame.iteration == 3
+        assert not screen.console_pane.display and screen.session.frame.iteration == 3
         # The panes get the keys again.
         await screen.press("s")
         assert screen.session.frame.iteration == 4
@@ -310,4 +308,4 @@ async def test_type_ahead_goes_to_the_line_that_was_opened(enter: str) -> None:
             screen.app.simulate_key(key)
         await screen.pilot.pause(0.5)
         await screen.wait_until_idle()
-        assert screen.app.console_pane.text.endswith("> branch\n▸ 1 the run") and screen.session.frame.iteration == 0
+        assert screen.console_pane.text.endswith("> branch\n▸ 1 the run") and screen.session.frame.iteration == 0

@@ -14,7 +14,7 @@ NEWTON = "newton_sqrt.onnx"
 
 def shown(screen: AppDriver) -> list[str]:
     """The text of the pane without the padding between columns; empty if there is no pane."""
-    pane = screen.app.panes["displays"]
+    pane = screen.panes["displays"]
     return [" ".join(line.split()) for line in screen.lines("displays")] if pane.display else []
 
 
@@ -27,7 +27,7 @@ async def typed(screen: AppDriver, *lines: str) -> None:
 
 async def test_pane_is_absent_without_displays() -> None:
     async with open_app(*sample(NEWTON)) as screen:
-        assert not screen.app.panes["displays"].display
+        assert not screen.panes["displays"].display
         await screen.press("0")
         assert screen.message == "Displays: nothing to show here"
 
@@ -35,15 +35,15 @@ async def test_pane_is_absent_without_displays() -> None:
 async def test_display_is_added_changed_and_removed_by_keys() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("2", "home", "down", "D")
-        assert screen.app.console_pane.input_line.value == "display x"
+        assert screen.console_pane.input_line.value == "display x"
         await screen.press(*" * 2", "enter")
-        assert shown(screen) == ["1 x * 2 4.0"] and not screen.app.console_pane.display
+        assert shown(screen) == ["1 x * 2 4.0"] and not screen.console_pane.display
         await screen.press("0", "home", "e", *["backspace"], "3", "enter")
-        assert shown(screen) == ["1 x * 3 6.0"] and screen.app.panes["displays"].has_focus
+        assert shown(screen) == ["1 x * 3 6.0"] and screen.panes["displays"].has_focus
         await screen.press("enter")
-        assert screen.app.console_pane.input_line.value == "display 1: x * 3"
+        assert screen.console_pane.input_line.value == "display 1: x * 3"
         await screen.press("escape", "d")
-        assert shown(screen) == [] and screen.app.session_worker.console.displays == {}
+        assert shown(screen) == [] and screen.session_worker.console.displays == {}
 
 
 async def test_values_update_at_every_stop_and_changes_are_marked() -> None:
@@ -72,8 +72,8 @@ async def test_failing_display_shows_its_error_and_the_others_stay() -> None:
         assert second.startswith("2 x[3] ") and "2.0" not in second
         assert third == "3 x 2.0"
         await typed(screen, "display 9: x")
-        assert "there is no display 9; there are 1, 2, 3" in screen.app.console_pane.text
-        assert screen.app.session_worker.console.next_display == 4
+        assert "there is no display 9; there are 1, 2, 3" in screen.console_pane.text
+        assert screen.session_worker.console.next_display == 4
 
 
 async def test_displays_are_evaluated_in_the_focused_frame() -> None:
@@ -99,4 +99,4 @@ async def test_small_screen_shows_displays_with_values() -> None:
     async with open_app(*sample(NEWTON), size=(80, 24)) as screen:
         await typed(screen, "display x")
         await screen.press("0")
-        assert screen.app.pane_grid.tab == 1 and any("1 x" in " ".join(line.split()) for line in screen.visible_rows())
+        assert screen.pane_grid.tab == 1 and any("1 x" in " ".join(line.split()) for line in screen.visible_rows())

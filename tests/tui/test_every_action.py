@@ -21,12 +21,13 @@ from app_driver import AppDriver, open_app, run_app
 from lesson_driver import KEY_WORDING
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
-from loopdbg.tui.actions import PANES, ScreenKind, actions_by_id, actions_on
+from loopdbg.tui.actions import PANES, ScreenKind, actions_by_id, actions_on, enabled_actions
+from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.model_inputs.draft import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
-from loopdbg.tui.lesson_app import LessonApp, lesson_worker
 from loopdbg.tui.render.pane_layout import TABS
-from loopdbg.tui.screens.input_editor import InputsApp
+from loopdbg.tui.screens.debugger.screen import lesson_screen
+from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.themes import DARK, LIGHT
 from text_models import NESTED, ROWS, model, sample
 
@@ -37,8 +38,9 @@ NEST, TABLE, LESSON, INPUTS = "nested", "a table", "a lesson", "inputs"
 class StartApp:
     """A screen from before the debugger starts, driven by the same keys."""
 
-    def __init__(self, app: InputsApp, pilot: Pilot[Any]) -> None:
-        self.app = app
+    def __init__(self, inputs: InputsScreen, pilot: Pilot[Any]) -> None:
+        self.app = pilot.app
+        self.inputs = inputs
         self.pilot = pilot
 
     async def press(self, *keys: str) -> None:
@@ -55,13 +57,13 @@ async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[A
     if name == INPUTS:
         result = model("of_two (float[N] x, int64 count) => (float[N] z) { z = Mul (x, x) }")
         inputs = {"x": np.full(1, 7, np.float32), "count": np.array(5)}
-        app = InputsApp(InputDraft(result, RunInputs(inputs, "", True)), "model.onnx")
-        async with app.run_test(size=size) as pilot:
+        inputs_screen = InputsScreen(InputDraft(result, RunInputs(inputs, "", True)), "model.onnx")
+        async with LoopdbgApp[bool](inputs_screen).run_test(size=size) as pilot:
             await pilot.pause()
-            yield StartApp(app, pilot)
+            yield StartApp(inputs_screen, pilot)
     elif name == LESSON:
         learner = Learner(LearnerProgress(None), KEY_WORDING, number=3, random=Random(0))
-        async with run_app(LessonApp(lesson_worker(learner), learner), size) as screen:
+        async with run_app(lesson_screen(learner), size) as screen:
             yield screen
     else:
         results = {NEST: (NESTED, {"M": np.array(3), "K": np.array(2)}), TABLE: (ROWS, dict[str, Any]())}
@@ -105,7 +107,7 @@ def at_boundary(screen: AppDriver) -> bool:
 
 def typed(screen: AppDriver) -> str | None:
     """The text of the console's input line, if the console is open."""
-    return screen.app.console_pane.input_line.value if screen.app.console_pane.display else None
+    return screen.console_pane.input_line.value if screen.console_pane.display else None
 
 
 def screens_above(screen: AppDriver) -> str:
@@ -115,7 +117,7 @@ def screens_above(screen: AppDriver) -> str:
 
 def cursor(screen: AppDriver) -> int:
     """The source line at the cursor."""
-    return screen.app.panes["body"].cursor
+    return screen.panes["body"].cursor
 
 
 def cursor_statement(screen: AppDriver) -> str:
@@ -140,14 +142,14 @@ def breakpoint_title(screen: AppDriver) -> str:
 
 
 def frames(screen: AppDriver) -> int:
-    assert screen.app.screen_state is not None
-    return len(screen.app.screen_state.view.frames)
+    assert screen.screen_state is not None
+    return len(screen.screen_state.view.frames)
 
 
 def depth(screen: AppDriver) -> int | None:
     """The depth of the focused frame."""
-    assert screen.app.screen_state is not None
-    return screen.app.screen_state.depth
+    assert screen.screen_state is not None
+    return screen.screen_state.depth
 
 
 def folded(screen: AppDriver) -> bool:
@@ -156,12 +158,12 @@ def folded(screen: AppDriver) -> bool:
 
 def stopped(screen: AppDriver) -> str:
     """The state of a model that would otherwise run for ever."""
-    return "runs" if screen.app.session_worker.busy else str(screen.session.stop.reason)
+    return "runs" if screen.session_worker.busy else str(screen.session.stop.reason)
 
 
 def card(screen: AppDriver) -> str:
     """The lesson and the index of its card."""
-    return str(screen.app.lesson_pane.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
+    return str(screen.lesson.pane.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
 
 
 ON_VALUE = ("s", "2", "home", "down")
@@ -213,7 +215,7 @@ def at_right(screen: AppDriver) -> bool:
 
 def line_of(k: int) -> Callable[[Any], str]:
     """The row of an input on the inputs screen."""
-    return lambda screen: " ".join(screen.app.rows_box.lines[1 + k].text.split())
+    return lambda screen: " ".join(screen.inputs.rows_box.lines[1 + k].text.split())
 
 
 def inputs_without_values(sees: Callable[[Any], Any], was: Any, then: Any, *before: str) -> ActionCase:
@@ -248,9 +250,9 @@ ELSEWHERE = {
     "inspect-difference": inspect(lambda s: grid(s).baseline is not None, False, True),
     "inspect-difference-to": inspect(lambda s: top(s).prompt.display, False, True),
     "inspect-largest": inspect(lambda s: "changed most" in note(s), False, True),
-    "inspect-break": inspect(screens_above, "InspectorScreen", "_PanesScreen"),
+    "inspect-break": inspect(screens_above, "InspectorScreen", "DebuggerScreen"),
     "inspect-help": inspect(screens_above, "InspectorScreen", "HelpScreen"),
-    "inspect-leave": inspect(screens_above, "InspectorScreen", "_PanesScreen"),
+    "inspect-leave": inspect(screens_above, "InspectorScreen", "DebuggerScreen"),
     "inspect-up": inspect(lambda s: grid(s).cursor, (1, 0), (0, 0), "down"),
     "inspect-down": inspect(lambda s: grid(s).cursor, (0, 0), (1, 0)),
     "inspect-left": inspect(lambda s: grid(s).cursor, (0, 1), (0, 0), "l"),
@@ -290,22 +292,22 @@ ELSEWHERE = {
     "graph-pan-left": open_graph(at_right, True, False, *["shift+right"] * 4),
     "graph-pan-right": open_graph(lambda s: top(s).graph_view.scroll_x > 0, False, True, *["shift+left"] * 4),
     "graph-help": open_graph(screens_above, "GraphScreen", "HelpScreen"),
-    "graph-leave": open_graph(screens_above, "GraphScreen", "_PanesScreen"),
+    "graph-leave": open_graph(screens_above, "GraphScreen", "DebuggerScreen"),
     "fields-take": ActionCase((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
     "fields-next": ActionCase(IN_FIELDS, focus, "fields-condition", "fields-ignore"),
     "fields-previous": ActionCase((*IN_FIELDS, "tab"), focus, "fields-ignore", "fields-condition"),
     "fields-help": ActionCase(IN_FIELDS, screens_above, "BreakpointScreen", "HelpScreen"),
-    "fields-leave": ActionCase((*IN_FIELDS, *"x > 1"), screens_above, "BreakpointScreen", "_PanesScreen"),
+    "fields-leave": ActionCase((*IN_FIELDS, *"x > 1"), screens_above, "BreakpointScreen", "DebuggerScreen"),
     "inputs-start": inputs_without_values(lambda s: s.app.return_value, None, True),
-    "inputs-edit": inputs_without_values(lambda s: s.app.prompt.display, False, True),
+    "inputs-edit": inputs_without_values(lambda s: s.inputs.prompt.display, False, True),
     "inputs-random": inputs_without_values(lambda s: "random, seed 1" in line_of(0)(s), False, True),
     "inputs-zeros": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [0.0] zeros"),
     "inputs-ones": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [1.0] ones"),
     "inputs-arange": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [0.0] arange"),
-    "inputs-load": inputs_without_values(lambda s: s.app.prompt.display, False, True),
-    "inputs-dim": inputs_without_values(lambda s: s.app.prompt.display, False, True),
-    "inputs-up": inputs_without_values(lambda s: s.app.selected_row, 1, 0, "down"),
-    "inputs-down": inputs_without_values(lambda s: s.app.selected_row, 0, 1),
+    "inputs-load": inputs_without_values(lambda s: s.inputs.prompt.display, False, True),
+    "inputs-dim": inputs_without_values(lambda s: s.inputs.prompt.display, False, True),
+    "inputs-up": inputs_without_values(lambda s: s.inputs.selected_row, 1, 0, "down"),
+    "inputs-down": inputs_without_values(lambda s: s.inputs.selected_row, 0, 1),
     "inputs-take": inputs_without_values(
         line_of(1), "▌ count int64[] 5 random, seed 0", "▌ count int64[] 3 3", "down", "enter", "3"
     ),
@@ -317,30 +319,30 @@ ELSEWHERE = {
     "choice-page-up": ActionCase((*PALETTE, "pagedown"), lambda s: highlighted(s) > 3, True, False),
     "choice-page-down": ActionCase(PALETTE, lambda s: highlighted(s) > 3, False, True),
     "choice-open": ActionCase((*PALETTE, *"next boundary"), lambda s: len(s.app.screen_stack), 2, 1),
-    "choice-leave": ActionCase(PALETTE, screens_above, "PaletteScreen", "_PanesScreen"),
+    "choice-leave": ActionCase(PALETTE, screens_above, "PaletteScreen", "DebuggerScreen"),
     "text-up": ActionCase((*HELP, "down"), scrolled, True, False),
     "text-down": ActionCase(HELP, scrolled, False, True),
     "text-page-up": ActionCase((*HELP, "pagedown"), scrolled, True, False),
     "text-page-down": ActionCase(HELP, scrolled, False, True),
     "text-first": ActionCase((*HELP, "end"), scrolled, True, False),
     "text-last": ActionCase(HELP, at_end, False, True),
-    "text-close": ActionCase(HELP, screens_above, "HelpScreen", "_PanesScreen"),
+    "text-close": ActionCase(HELP, screens_above, "HelpScreen", "DebuggerScreen"),
     "leave": ActionCase(LEAVING, lambda s: s.app._exit, False, True),
-    "stay": ActionCase(LEAVING, screens_above, "QuitConfirmScreen", "_PanesScreen"),
+    "stay": ActionCase(LEAVING, screens_above, "QuitConfirmScreen", "DebuggerScreen"),
 }
 
 CASES = {
-    "open": ActionCase(ON_VALUE, screens_above, "_PanesScreen", "InspectorScreen"),
-    "graph": ActionCase(("s",), screens_above, "_PanesScreen", "GraphScreen"),
-    "why": ActionCase(("s",), screens_above, "_PanesScreen", "PanelScreen"),
-    "find": ActionCase((), lambda s: s.app.console_pane.display and focus(s) == s.app.console_pane.input_line.id, False,
+    "open": ActionCase(ON_VALUE, screens_above, "DebuggerScreen", "InspectorScreen"),
+    "graph": ActionCase(("s",), screens_above, "DebuggerScreen", "GraphScreen"),
+    "why": ActionCase(("s",), screens_above, "DebuggerScreen", "PanelScreen"),
+    "find": ActionCase((), lambda s: s.console_pane.display and focus(s) == s.console_pane.input_line.id, False,
                        True),
     "find-next": ActionCase(SEARCH, cursor_statement, "change", "err_new"),
     "find-previous": ActionCase((*SEARCH, "n"), cursor_statement, "err_new", "change"),
     "go-to-line": ActionCase((), typed, None, "@"),
     "frame-out": ActionCase(INSIDE, depth, 2, 1, NEST),
     "frame-in": ActionCase((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
-    "list": ActionCase(("s",), lambda s: "x_new = half + half_q" in s.app.console_pane.text, False, True),
+    "list": ActionCase(("s",), lambda s: "x_new = half + half_q" in s.console_pane.text, False, True),
     "copy": ActionCase(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
     "fold": ActionCase(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
     "unfold": ActionCase(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
@@ -363,15 +365,15 @@ CASES = {
     "break-here": ActionCase((*SEARCH, "escape"), breakpoints, [], ["line 15"]),
     "break": ActionCase((), typed, None, "break "),
     "watch": ActionCase(ON_VALUE, typed, None, "watch x"),
-    "edit-breakpoint": ActionCase(ON_BREAKPOINT, screens_above, "_PanesScreen", "BreakpointScreen"),
+    "edit-breakpoint": ActionCase(ON_BREAKPOINT, screens_above, "DebuggerScreen", "BreakpointScreen"),
     "delete": ActionCase(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
     "display": ActionCase(ON_VALUE, typed, None, "display x"),
     "edit-display": ActionCase(ON_DISPLAY, typed, None, "display 1: x * 2"),
-    "delete-display": ActionCase(ON_DISPLAY, lambda s: s.app.session_worker.console.displays.keys() == {1}, True,
+    "delete-display": ActionCase(ON_DISPLAY, lambda s: s.session_worker.console.displays.keys() == {1}, True,
                                  False),
     "edit": ActionCase(ON_VALUE, typed, None, "set x = "),
     "undo": ActionCase(("s", ":set x = 3", "s"), iteration, 2, 1),
-    "plot": ActionCase(ON_VALUE, screens_above, "_PanesScreen", "InspectorScreen"),
+    "plot": ActionCase(ON_VALUE, screens_above, "DebuggerScreen", "InspectorScreen"),
     "cursor-up": ActionCase(("home", "down", "down"), cursor, 2, 1),
     "cursor-down": ActionCase(("home",), cursor, 0, 1),
     "page-up": ActionCase(("end",), at_last, True, False),
@@ -383,16 +385,16 @@ CASES = {
     **{f"pane-{k}": ActionCase(("c", ":display x", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body",
                                name)
        for k, name in enumerate(PANES, 1)},
-    "zoom": ActionCase(("2",), lambda s: s.app.pane_grid.maximized_pane, "", "back-edges"),
-    "tab-next": ActionCase((), lambda s: s.app.pane_grid.tab, 0, 1, size=(80, 24)),
-    "tab-previous": ActionCase((), lambda s: s.app.pane_grid.tab, 0, len(TABS) - 1, size=(80, 24)),
+    "zoom": ActionCase(("2",), lambda s: s.pane_grid.maximized_pane, "", "back-edges"),
+    "tab-next": ActionCase((), lambda s: s.pane_grid.tab, 0, 1, size=(80, 24)),
+    "tab-previous": ActionCase((), lambda s: s.pane_grid.tab, 0, len(TABS) - 1, size=(80, 24)),
     "mouse": ActionCase((), lambda s: s.app._mouse_enabled, True, False),
     "console": ActionCase((), typed, None, ""),
     "interrupt": ActionCase(("c",), stopped, "runs", "interrupt", ENDLESS),
     "close": ActionCase(("colon",), typed, "", None),
     "theme": ActionCase((), lambda s: s.app.theme, DARK.name, LIGHT.name),
-    "palette": ActionCase((), screens_above, "_PanesScreen", "PaletteScreen"),
-    "help": ActionCase((), screens_above, "_PanesScreen", "HelpScreen"),
+    "palette": ActionCase((), screens_above, "DebuggerScreen", "PaletteScreen"),
+    "help": ActionCase((), screens_above, "DebuggerScreen", "HelpScreen"),
     "suspend": ActionCase((), lambda s: s.app.suspended, [], [signal.SIGTSTP]),  # type: ignore[attr-defined]
     "quit": ActionCase((), lambda s: s.app._exit, False, True),
     "idle": ActionCase(("s",), lambda s: s.message, "before iteration 1 of loop 'sqrt'", "nothing runs; q quits"),
@@ -410,11 +412,11 @@ CASES = {
 
 def flat(screen: AppDriver) -> str:
     """The text of a lesson's card on one line."""
-    return " ".join(screen.app.lesson_pane.text.split())  # type: ignore[attr-defined]
+    return " ".join(screen.lesson.pane.text.split())  # type: ignore[attr-defined]
 
 
 def _has_iterated(screen: AppDriver) -> bool:
-    progress = screen.app.session_worker.progress()
+    progress = screen.session_worker.progress()
     return progress is not None and any(progress.iterations.values())
 
 
@@ -438,7 +440,7 @@ async def test_action_has_its_effect(name: str, monkeypatch: pytest.MonkeyPatch)
             # A command that only waits would be cancelled, and the session would stay where it is.
             await screen.wait_until(lambda: _has_iterated(screen))
             await screen.wait_until(
-                lambda: case.sees(screen) == case.was and screen.app.console_pane.input_line.has_focus == typing
+                lambda: case.sees(screen) == case.was and screen.console_pane.input_line.has_focus == typing
             )
         else:
             await press(screen, case.before)
@@ -447,11 +449,11 @@ async def test_action_has_its_effect(name: str, monkeypatch: pytest.MonkeyPatch)
             pass
         elif hasattr(screen.app.screen, "action_context") or action.section.screen is ScreenKind.PANES:
             now = (
-                screen.app.action_context
+                screen.debugger.action_context
                 if action.section.screen is ScreenKind.PANES
                 else screen.app.screen.action_context
             )
-            assert action.is_enabled(now), "the foot and the palette would not offer it"
+            assert enabled_actions([action], now), "the foot and the palette would not offer it"
         if name in ("quit", "leave"):
             await screen.press_and_wait(action.keys[0], lambda: case.sees(screen) == case.then)
         elif endless:
@@ -494,11 +496,11 @@ def test_every_pane_has_a_row() -> None:
 async def test_pane_shows_its_content(name: str, size: tuple[int, int]) -> None:
     before, wanted = PANE_SHOWS[name]
     async with shown(NEWTON, size) as screen:
-        assert set(screen.app.panes) == set(PANES)
-        pane = screen.app.panes[name]
+        assert set(screen.panes) == set(PANES)
+        pane = screen.panes[name]
         await press(screen, before)
         await press(screen, (f"{(PANES.index(name) + 1) % 10}", "z"))
-        assert screen.app.pane_grid.maximized_pane == name and pane.has_focus
+        assert screen.pane_grid.maximized_pane == name and pane.has_focus
         # The content is drawn, not only computed.
         assert wanted in "\n".join(screen.visible_rows()), screen.visible_rows()
         # The cursor visits all of it and points at an item somewhere.
@@ -508,6 +510,6 @@ async def test_pane_shows_its_content(name: str, size: tuple[int, int]) -> None:
             targets.append(pane.target)
             await screen.press("down")
         assert any(target is not None for target in targets)
-        assert all(target_value.text(screen.app.screen_state) for target_value in targets if target_value is not None)
+        assert all(target_value.text(screen.screen_state) for target_value in targets if target_value is not None)
         await screen.press("escape")
-        assert screen.app.pane_grid.maximized_pane == ""
+        assert screen.pane_grid.maximized_pane == ""

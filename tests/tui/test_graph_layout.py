@@ -86,14 +86,14 @@ async def test_boxes_do_not_move_between_stops(name: str) -> None:
     async with open_app(*sample(name), size=(300, 100), max_iterations=20) as screen:
         await screen.press("s", "G")
         loop, places, origin = (
-            screen.app.screen_state.frame.frame.loop,
+            screen.screen_state.frame.frame.loop,
             graph(screen).graph_state.graph_layout,
             graph(screen).graph_view.origin,
         )
         chosen = level(screen)
         for key in (*"nnnnn", "s", "n", "N", "S", "c"):
             await screen.press(key)
-            if screen.app.screen_state.frame.frame.loop is not loop:
+            if screen.screen_state.frame.frame.loop is not loop:
                 break
             assert graph(screen).graph_state.graph_layout is places and level(screen) is chosen
             assert graph(screen).graph_view.origin == origin
@@ -159,7 +159,7 @@ async def test_graph_pane_shows_more_with_space() -> None:
     for size in ((170, 30), (170, 40), (200, 60), (300, 120)):
         async with open_app(*sample("loop_nested.xml"), size=size) as screen:
             await screen.press("s")
-            overview = screen.app.graph_overview
+            overview = screen.graph_overview
             assert overview.display and overview.graph_layout is not None
             places = overview.graph_layout
             assert overview.origin.x == max(0, (overview.size.width - places.width) // 2) - overview.scroll_offset.x

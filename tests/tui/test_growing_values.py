@@ -48,7 +48,7 @@ def inputs(factor: float = 1) -> dict[str, Any]:
 
 async def open_value(screen: AppDriver, target: ValueTarget) -> InspectorScreen:
     """Open the inspector on a value, and wait until it has computed everything."""
-    screen.app.open_inspector(target)
+    screen.debugger.dialogs.open_inspector(target)
     await screen.pilot.pause()
     top = screen.app.screen
     assert isinstance(top, InspectorScreen)
@@ -144,13 +144,13 @@ async def test_carried_value_within_an_iteration_is_the_received_one(nodes: int)
         edge = screen.session.frame.back_edges[0]
         assert not screen.session.frame.at_boundary and edge.param == "x"
         assert edge.ready == (nodes == 6)
-        screen.app.panes["back-edges"].focus()
+        screen.panes["back-edges"].focus()
         await screen.press("home", "down")
-        assert "as iteration 2 got it   1.4166" in screen.app.detail_line.text
+        assert "as iteration 2 got it   1.4166" in screen.detail_line.text
         await screen.press("enter")
         top = screen.app.screen
         assert isinstance(top, InspectorScreen)
-        await screen.wait_until(lambda: top.grid.lines and not screen.app.session_worker.busy)
+        await screen.wait_until(lambda: top.grid.lines and not screen.session_worker.busy)
         assert "into iteration 2" in str(top.title_label.content) and "the stop is at" not in str(
             top.title_label.content
         )

@@ -33,7 +33,7 @@ async def test_loop_is_visible(size: tuple[int, int]) -> None:
         seen = screen.visible_rows()
         assert any("for i in range(4)" in line for line in seen)
         assert any("… 59 more lines" in line for line in seen)
-        body = screen.app.source_pane
+        body = screen.source_pane
         # The next line to run stays visible with its neighbours at later stops too.
         await screen.press(*["n"] * 40)
         assert isinstance(body.cursor, int)
@@ -44,8 +44,8 @@ async def test_loop_is_visible(size: tuple[int, int]) -> None:
 async def test_folded_initial_values_can_be_unfolded() -> None:
     async with open_app(many(), {"x": np.float32(1)}) as screen:
         await screen.press("1", "J", *"30", "enter")
-        assert screen.app.source_pane.target is not None and "line 30 " in screen.app.source_pane.target.text(
-            screen.app.screen_state
+        assert screen.source_pane.target is not None and "line 30 " in screen.source_pane.target.text(
+            screen.screen_state
         )
         assert not any("more lines" in line for line in screen.visible_rows())
         # They stay unfolded after a step, until they are folded again.

@@ -44,7 +44,7 @@ class InspectorDriver:
     async def settle(self) -> None:
         await self.screen.pilot.pause()
         await self.screen.wait_until(
-            lambda: not self.screen.app.session_worker.busy and not any(w.is_running for w in self.top.workers)
+            lambda: not self.screen.session_worker.busy and not any(w.is_running for w in self.top.workers)
         )
         await self.screen.pilot.pause()
 
@@ -62,7 +62,7 @@ async def inspector(
 ) -> AsyncIterator[InspectorDriver]:
     async with open_app(*sample(name), size=size) as screen:
         await screen.press(*["s"] * steps)
-        screen.app.open_inspector(target, plot)
+        screen.debugger.dialogs.open_inspector(target, plot)
         await screen.pilot.pause()
         assert isinstance(screen.app.screen, InspectorScreen)
         result = InspectorDriver(screen, screen.app.screen)
@@ -82,7 +82,7 @@ def carried(driver: InspectorDriver) -> Any:
 async def test_enter_opens_a_value_with_its_statistics() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
-        screen.app.panes["back-edges"].focus()
+        screen.panes["back-edges"].focus()
         await screen.press("down", "enter")
         top = screen.app.screen
         assert isinstance(top, InspectorScreen)
@@ -212,7 +212,7 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
 async def test_page_saves_no_value_outside_the_server_folder(tmp_path: Path) -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as result:
         for folder, refusal in ((None, "this server may not"), (tmp_path / "folder", "is outside")):
-            result.screen.app.session_worker.console.file_access = folder_access(folder)
+            result.screen.session_worker.console.file_access = folder_access(folder)
             await result.type("s", str(tmp_path / "x.npy"))
             assert refusal in result.top.note
             await result.press("escape")
@@ -222,7 +222,7 @@ async def test_page_saves_no_value_outside_the_server_folder(tmp_path: Path) -> 
 async def test_b_begins_an_element_breakpoint_in_the_console() -> None:
     async with inspector("lstm.xml", C) as result:
         await result.press("l", "b")
-        assert result.screen.app.console_pane.input_line.value == "break if c[0, 1] "
+        assert result.screen.console_pane.input_line.value == "break if c[0, 1] "
         output = await result.screen.type("break if c[0, 1] > 0")
         assert "breakpoint 1" in output
 
@@ -230,13 +230,13 @@ async def test_b_begins_an_element_breakpoint_in_the_console() -> None:
 async def test_next_nan_is_found() -> None:
     async with open_app(*sample("vanishing_scale.onnx")) as screen:
         await screen.press("c")
-        frame = screen.app.screen_state.view.innermost.frame  # type: ignore[union-attr]
+        frame = screen.screen_state.view.innermost.frame  # type: ignore[union-attr]
         name = next(
             name
             for name, value in frame.values.items()
             if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all()
         )
-        screen.app.open_inspector(ValueTarget(name, None))
+        screen.debugger.dialogs.open_inspector(ValueTarget(name, None))
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await result.settle()
@@ -262,7 +262,7 @@ async def test_history_within_an_iteration(nodes: int) -> None:
     """Covers a value that is not computed yet, and one that the iteration has already computed."""
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s", *["n"] * nodes)
-        screen.app.open_inspector(ValueTarget("q", 1), True)
+        screen.debugger.dialogs.open_inspector(ValueTarget("q", 1), True)
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await result.settle()
@@ -279,7 +279,7 @@ async def test_history_within_an_iteration(nodes: int) -> None:
 async def test_recorded_values_can_be_inspected(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
         await screen.press("s", "s")
-        screen.app.open_inspector(C)
+        screen.debugger.dialogs.open_inspector(C)
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await result.settle()
@@ -292,8 +292,8 @@ async def test_recorded_values_can_be_inspected(tmp_path: Path) -> None:
 async def test_scan_output_is_inspected_as_a_whole() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
-        name = screen.app.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
-        screen.app.open_inspector(ValueTarget(name, 1, ValueKind.SCAN))
+        name = screen.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
+        screen.debugger.dialogs.open_inspector(ValueTarget(name, 1, ValueKind.SCAN))
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await result.settle()
@@ -329,7 +329,7 @@ ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 @pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda item: str(getattr(item, "dtype", ""))[:20] or "plain")
 async def test_every_kind_of_value_opens_and_takes_every_key(value: Any, shown: str, tmp_path: Path) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
+        top = InspectorScreen(screen.session_worker, ValueTarget("x", 1), screen.screen_state)  # type: ignore[arg-type]
         top.inspector_state.set_value(value, True)
         await screen.app.push_screen(top)
         result = InspectorDriver(screen, top)
@@ -406,7 +406,7 @@ async def test_remaining_inspector_keys_work() -> None:
     actions = remap_keys({"inspect-heat-map": ("f9",), "inspect-leave": ("f10",)})
     async with open_app(*sample("lstm.xml"), actions=actions) as screen:
         await screen.press("s", "s")
-        screen.app.open_inspector(C)
+        screen.debugger.dialogs.open_inspector(C)
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await result.settle()
@@ -447,7 +447,7 @@ async def test_only_the_visible_part_of_a_large_tensor_is_read() -> None:
         return outcome
 
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
+        top = InspectorScreen(screen.session_worker, ValueTarget("x", 1), screen.screen_state)  # type: ignore[arg-type]
         top.inspector_state.set_value(TensorRef(array.dtype, array.shape, use), True)
         await screen.app.push_screen(top)
         result = InspectorDriver(screen, top)

@@ -25,6 +25,7 @@ from loopdbg.tui.render.pane_layout import (
     is_small_screen,
     tab_for_pane,
 )
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.session_worker import SessionWorker
 from text_models import SAMPLES, sample
 
@@ -85,7 +86,7 @@ async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
         for place, name in enumerate(PANES, 1):
             number = place % 10
             await screen.press(str(number))
-            pane = screen.app.panes[name]
+            pane = screen.panes[name]
             if name in ("condition", "scans", "stack") and not pane.display:
                 continue
             assert pane.display and pane.has_focus and pane.size.height > 0, name
@@ -101,70 +102,70 @@ async def test_small_screen_has_tabs() -> None:
         for tab, shown in zip(TABS, seen, strict=True):
             assert f"[{tab.title}]" in shown
         await screen.press("less_than_sign")
-        assert screen.app.pane_grid.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
+        assert screen.pane_grid.tab == len(TABS) - 1 and screen.panes["timeline"].display
         # The panes below the program have one line each: their keys, and Enter on them, open the tab with their
         # content.
         await screen.press("1")
-        assert screen.app.pane_grid.tab == 0 and screen.app.panes["back-edges"].is_one_line
+        assert screen.pane_grid.tab == 0 and screen.panes["back-edges"].is_one_line
         await screen.press("2")
-        assert screen.app.pane_grid.tab == 1 and screen.app.panes["back-edges"].has_focus
-        assert not screen.app.panes["back-edges"].is_one_line
+        assert screen.pane_grid.tab == 1 and screen.panes["back-edges"].has_focus
+        assert not screen.panes["back-edges"].is_one_line
         await screen.press("1", "tab", "enter")
-        assert screen.app.pane_grid.tab == 1 and screen.app.panes["back-edges"].has_focus
+        assert screen.pane_grid.tab == 1 and screen.panes["back-edges"].has_focus
         await screen.pilot.click("#tabs", offset=(2, 0))
         await screen.wait_until_idle()
-        assert screen.app.pane_grid.tab == 0
+        assert screen.pane_grid.tab == 0
         await screen.pilot.resize_terminal(120, 36)
         await screen.pilot.pause()
-        assert not screen.app.tab_bar.display and screen.app.panes["timeline"].display
+        assert not screen.pane_control.tab_bar.display and screen.panes["timeline"].display
 
 
 async def test_full_screen_shows_one_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("2", "z")
-        assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
-        assert screen.app.panes["back-edges"].outer_size.width == 120
+        assert [name for name, pane in screen.panes.items() if pane.display] == ["back-edges"]
+        assert screen.panes["back-edges"].outer_size.width == 120
         await screen.press("s")
         assert "iteration 0 → 1" in screen.text("back-edges")
         await screen.press("escape")
-        assert screen.app.panes["body"].display
+        assert screen.panes["body"].display
         # Changes made meanwhile are visible.
         assert "values of iteration 0" in screen.text("body")
         await screen.press("z", "z")
-        assert screen.app.panes["body"].display
+        assert screen.panes["body"].display
 
 
 async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     path = SAMPLES / "mandelbrot.onnx"
-    first = LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    first = DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
     async with run_app(first, (80, 24)) as screen:
-        body = screen.app.panes["body"]
+        body = screen.panes["body"]
         inner = next(k for k, line in enumerate(body.lines) if "for k in range" in line.text)
         rows = len(body.lines)
         await screen.press("home", *["down"] * inner, "minus")
         hidden = rows - len(body.lines)
         assert hidden > 3
         await screen.press("greater_than_sign", "z")
-        assert first.arrangement.tab == 1 and first.arrangement.maximized_pane == "back-edges"
-    kept = first.arrangement
-    monkeypatch.setattr(first, "run", lambda: 0)
+        kept = first.pane_control.arrangement
+        assert kept.tab == 1 and kept.maximized_pane == "back-edges"
+    monkeypatch.setattr(LoopdbgApp, "run", lambda _: 0)
     assert _run_and_save_arrangement(first, path) == 0
     assert _load_arrangement(path) == kept
     # Folds belong to the model; tabs and panes belong to the user.
     assert _load_arrangement(SAMPLES / "lstm.xml") == PaneArrangement(1, "back-edges", {})
-    again = LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    again = DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
     async with run_app(again, (80, 24)) as screen:
-        assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
-        assert screen.app.panes["back-edges"].has_focus
+        assert [name for name, pane in screen.panes.items() if pane.display] == ["back-edges"]
+        assert screen.panes["back-edges"].has_focus
         await screen.press("escape")
-        assert screen.app.pane_grid.tab == 1
+        assert screen.pane_grid.tab == 1
         await screen.press("1")
-        assert len(screen.app.panes["body"].lines) == rows - hidden
+        assert len(screen.panes["body"].lines) == rows - hidden
     # In a modified model, lines with other texts are not taken for folded heads.
     other = PaneArrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
-    async with run_app(LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
-        assert len(screen.app.panes["body"].lines) == rows and screen.app.arrangement == PaneArrangement()
+    async with run_app(DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
+        assert len(screen.panes["body"].lines) == rows and screen.pane_control.arrangement == PaneArrangement()
 
 
 def test_invalid_stored_arrangement_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from loopdbg.debugger.lessons.lesson import Lesson, LessonStep
 from loopdbg.debugger.lessons.mode_question import ModeQuestion
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import Question
-from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.screens.debugger.screen import lesson_screen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.panel import PanelScreen
@@ -43,22 +43,20 @@ KEYS = {
 class LessonScreen(AppDriver):
     """A lesson that is open on the screen."""
 
-    app: LessonApp
-
     @property
     def card(self) -> str:
         """The card and the reply to an answer, as drawn."""
-        return squeezed(self.app.lesson_pane.text)
+        return squeezed(self.lesson.pane.text)
 
     @property
     def heading(self) -> str:
-        return str(self.app.lesson_pane.border_title)
+        return str(self.lesson.pane.border_title)
 
     async def line(self, text: str) -> None:
         """Type a line into the console, and close it again."""
         await self.press("colon")
         await self.type(text)
-        if self.app.console_pane.display:
+        if self.console_pane.display:
             await self.press("escape")
 
     async def do(self, step: LessonStep) -> None:
@@ -70,9 +68,9 @@ class LessonScreen(AppDriver):
 
     def everything(self) -> str:
         """The text of all panes and of the header."""
-        panes = "\n".join(pane.text for pane in self.app.panes.values())
+        panes = "\n".join(pane.text for pane in self.panes.values())
         above = self.app.screen.text if isinstance(self.app.screen, PanelScreen) else ""
-        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.console_pane.text}\n{above}")
+        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.console_pane.text}\n{above}")
 
 
 def tight(text: str) -> str:
@@ -91,9 +89,8 @@ async def lesson(
     course = COURSE if ask is None else course_with_question(number, ask)
     voice = KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command)
     learner = Learner(LearnerProgress(path), voice, number=number, random=Random(0), course=course)
-    app = LessonApp(lesson_worker(learner), learner)
-    async with run_app(app, size) as screen:
-        yield LessonScreen(app, screen.pilot)
+    async with run_app(lesson_screen(learner), size) as screen:
+        yield LessonScreen(screen.app, screen.pilot)
 
 
 async def open_card(screen: LessonScreen, kind: str) -> None:
@@ -114,28 +111,28 @@ async def test_do_step_works_by_keys_and_look_step_shows_its_promise(lesson_valu
             seen = [screen.everything()]
             await screen.press("W")
             seen.append(screen.everything())
-            while screen.app.console_pane.display or len(screen.app.screen_stack) > 1:
+            while screen.console_pane.display or len(screen.app.screen_stack) > 1:
                 await screen.press("escape")
         assert screen.card.count("✓") == len(lesson_value.steps), screen.card
         await open_card(screen, "Look")
-        promised = re.findall(r"`([^`]+)`", " ".join(screen.app.learner.card_lines()))
+        promised = re.findall(r"`([^`]+)`", " ".join(screen.lesson.learner.card_lines()))
         for text in promised:
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
 
 async def test_lesson_starts_once() -> None:
     async with lesson(1) as screen:
-        assert screen.app.session_worker.finished_count == 1
+        assert screen.session_worker.finished_count == 1
 
 
 async def test_answer_is_typed_with_a_and_gets_a_reply_on_the_card() -> None:
     async with lesson(3, ask=value_question(3).with_inputs(limit=21)) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
         await screen.press("a")
-        assert screen.app.console_pane.input_line.value == "answer "
+        assert screen.console_pane.input_line.value == "answer "
         await screen.type("answer 18")
         await screen.pilot.pause()
-        assert not screen.app.console_pane.display, "the line closes by itself"
+        assert not screen.console_pane.display, "the line closes by itself"
         assert "Kept: 18. It is not judged" in screen.card
         await screen.line("card 4")
         await screen.press("h")
@@ -159,7 +156,7 @@ async def test_position_answer_is_submitted() -> None:
         assert "✓" not in screen.card
         await screen.line("answer here")
         assert "✓ Right. 3 have run" in screen.card
-        assert not screen.app.console_pane.display, "the card says it"
+        assert not screen.console_pane.display, "the card says it"
 
 
 async def test_attempted_answer_is_visible_after_a_key() -> None:
@@ -178,10 +175,10 @@ async def test_attempted_answer_is_visible_after_a_key() -> None:
 async def test_no_key_runs_the_loop_in_question(key: str) -> None:
     async with lesson(3) as screen:
         await open_card(screen, "Ask")
-        before = {name: pane.text for name, pane in screen.app.panes.items()}
+        before = {name: pane.text for name, pane in screen.panes.items()}
         await screen.press(key)
         assert "covered until the question is answered" in screen.message
-        assert {name: pane.text for name, pane in screen.app.panes.items()} == before
+        assert {name: pane.text for name, pane in screen.panes.items()} == before
         await screen.line("scene A")
         await screen.press("s")
         assert "iteration 1" in screen.header, "the example may be run"
@@ -200,14 +197,14 @@ async def test_mode_question_covers_its_listing(size: tuple[int, int]) -> None:
     async with lesson(15, size) as screen:
         await screen.line("card 4")
         drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
-        for line in screen.app.learner.card_lines():
+        for line in screen.lesson.learner.card_lines():
             assert squeezed(line) in drawn or squeezed(line) in screen.card, line
         assert "trip_count:" in drawn and "Which row of OpenVINO's table" in drawn and "do-while" in drawn
         words = ("while True", "for i in range", "while loop", "for loop", "endless", "ends ", "decides", "no limit")
-        below = screen.visible_rows()[len(screen.app.lesson_pane.text.splitlines()) + 3 :]
+        below = screen.visible_rows()[len(screen.lesson.pane.text.splitlines()) + 3 :]
         assert not any(word in row for row in below for word in words), below
         assert not any("3 Condition" in row for row in below)
-        question = screen.app.learner.question
+        question = screen.lesson.learner.question
         assert isinstance(question, ModeQuestion)
         await screen.line(f"answer {question.answer}")
         assert "✓ Right. In row (" in screen.card
@@ -219,20 +216,20 @@ async def test_screen_does_not_reveal_the_answer(number: int, card: int) -> None
     """Lesson 4's loop may run no iteration: its outputs are then available at once."""
     async with lesson(number) as screen:
         await screen.line(f"card {card}")
-        assert screen.app.card.frozen
-        assert screen.message.startswith("covered until the question is answered") and not screen.app.detail_line.text
-        below = "\n".join(screen.visible_rows()[len(screen.app.lesson_pane.text.splitlines()) + 3 :])
+        assert screen.lesson.card.frozen
+        assert screen.message.startswith("covered until the question is answered") and not screen.detail_line.text
+        below = "\n".join(screen.visible_rows()[len(screen.lesson.pane.text.splitlines()) + 3 :])
         assert not any(word in below for word in ("no iteration:", "ended", "trip count is reached")), below
-        covered = all(pane.has_class("-covered") for pane in screen.app.panes.values())
-        assert covered == screen.app.header.has_class("-covered") == (number in (4, 14))
+        covered = all(pane.has_class("-covered") for pane in screen.panes.values())
+        assert covered == screen.debugger.header.has_class("-covered") == (number in (4, 14))
         await screen.press("G")
         assert not isinstance(screen.app.screen, GraphScreen)
-        assert "G picture" not in str(screen.app.lesson_pane.border_subtitle)
-        question = screen.app.learner.question
+        assert "G picture" not in str(screen.lesson.pane.border_subtitle)
+        question = screen.lesson.learner.question
         assert question is not None
         await screen.line(f"answer {question.answer}")  # type: ignore[attr-defined]
-        assert "✓ Right" in screen.card and not screen.app.card.frozen
-        assert "G picture" in str(screen.app.lesson_pane.border_subtitle)
+        assert "✓ Right" in screen.card and not screen.lesson.card.frozen
+        assert "G picture" in str(screen.lesson.pane.border_subtitle)
         await screen.press("G")
         assert isinstance(screen.app.screen, GraphScreen)
 
@@ -240,8 +237,8 @@ async def test_screen_does_not_reveal_the_answer(number: int, card: int) -> None
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), 4), ((200, 60), 2)])
 async def test_text_uses_the_available_width(size: tuple[int, int], lines: int) -> None:
     async with lesson(2, size) as screen:
-        assert len(screen.app.lesson_pane.text.splitlines()) - 2 <= lines
-        assert max(map(len, screen.app.lesson_pane.text.splitlines())) > size[0] * 0.8
+        assert len(screen.lesson.pane.text.splitlines()) - 2 <= lines
+        assert max(map(len, screen.lesson.pane.text.splitlines())) > size[0] * 0.8
 
 
 async def test_scene_change_switches_the_model_in_every_pane() -> None:
@@ -297,7 +294,7 @@ async def test_card_is_fully_visible_at_every_size(number: int, size: tuple[int,
     async with lesson(number, size) as screen:
         for _ in range(6):
             drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
-            for line in screen.app.lesson_pane.text.splitlines():
+            for line in screen.lesson.pane.text.splitlines():
                 assert squeezed(line) in drawn, line
             await screen.press("L")
 
@@ -319,8 +316,8 @@ async def test_keys_are_offered_only_on_cards_where_they_work() -> None:
         for kind in ("Say first", "Do", "Look", "Ask", "Remember"):
             assert f": {kind}" in screen.heading
             assert ("a answer" in screen.keys, "A again" in screen.keys) == (
-                "a answer" in str(screen.app.lesson_pane.border_subtitle),
-                "A again" in str(screen.app.lesson_pane.border_subtitle),
+                "a answer" in str(screen.lesson.pane.border_subtitle),
+                "A again" in str(screen.lesson.pane.border_subtitle),
             )
             offered[kind] = ("a answer" in screen.keys, "A again" in screen.keys)
             await screen.press("L")
@@ -336,7 +333,7 @@ async def test_keys_are_offered_only_on_cards_where_they_work() -> None:
 async def test_keys_explain_what_to_do_on_a_card_without_a_question() -> None:
     async with lesson(2) as screen:
         await screen.press("h")
-        assert "is not judged" in screen.card and not screen.app.status_message.has_class("-error")
+        assert "is not judged" in screen.card and not screen.status_message.has_class("-error")
         await screen.press("L", "h")
         assert "Next is `n`: one node: x_next is 2." in screen.card
         await screen.press("n")
@@ -344,7 +341,7 @@ async def test_keys_explain_what_to_do_on_a_card_without_a_question() -> None:
         await screen.press("h")
         assert "Next is `n`: what was received is 1 still" in screen.card
         await screen.press("a")
-        assert screen.message == "this card asks nothing; L goes on" and not screen.app.console_pane.display
+        assert screen.message == "this card asks nothing; L goes on" and not screen.console_pane.display
 
 
 async def test_unsaved_progress_is_only_reported(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ async def test_loop_panes_are_absent(size: tuple[int, int]) -> None:
     async with on_graph(model(PLAIN), x(), size=size) as screen:
         await screen.press("escape")
         assert screen.marked_line.startswith("▶ y = x * x")
-        panes = screen.app.panes
+        panes = screen.panes
         about = ("back-edges", "condition", "scans", "timeline", "stack")
         assert [name for name in about if panes[name].display] == []
         assert all(pane.lines for pane in panes.values() if pane.display)
@@ -111,12 +111,12 @@ async def test_loop_panes_are_absent(size: tuple[int, int]) -> None:
 async def test_empty_tabs_are_absent() -> None:
     async with on_graph(model(PLAIN), x(), size=(80, 24)) as screen:
         await screen.press("escape")
-        assert screen.app.tab_bar.text.split() == ["[Source]", "Values", "Time"]
+        assert screen.pane_control.tab_bar.text.split() == ["[Source]", "Values", "Time"]
         await screen.press("less_than_sign")
-        assert screen.app.tab_bar.text.split() == ["Source", "Values", "[Time]"]
+        assert screen.pane_control.tab_bar.text.split() == ["Source", "Values", "[Time]"]
         await screen.pilot.click("#tabs", offset=(12, 0))
         await screen.wait_until_idle()
-        assert "[Values]" in screen.app.tab_bar.text and screen.app.panes["inputs"].display
+        assert "[Values]" in screen.pane_control.tab_bar.text and screen.panes["inputs"].display
 
 
 async def test_graph_follows_the_taken_branch_of_an_if() -> None:
@@ -135,7 +135,7 @@ async def test_graph_follows_the_taken_branch_of_an_if() -> None:
 async def test_model_with_loops_opens_on_its_panes() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert not isinstance(screen.app.screen, GraphScreen)
-        assert screen.app.panes["back-edges"].display and "step" in screen.keys
+        assert screen.panes["back-edges"].display and "step" in screen.keys
 
 
 def test_step_runs_one_node() -> None:

@@ -25,7 +25,7 @@ async def click(screen: AppDriver, pane: str, x: int, line: int, times: int = 1)
 async def test_gutter_click_sets_a_breakpoint() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         item = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
-        body = screen.app.panes["body"]
+        body = screen.panes["body"]
         item -= body.scroll_offset.y
         await click(screen, "body", 2, item)
         assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["line 15"]
@@ -76,7 +76,7 @@ async def test_loop_has_the_same_name_in_the_header_and_in_the_source() -> None:
 async def test_no_breakpoints_message_fits_width() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert screen.lines("breakpoints") == ["  5 Breakpoints  none; b sets one on a line, w watches"]
-        assert screen.app.panes["breakpoints"].outer_size.height == 1
+        assert screen.panes["breakpoints"].outer_size.height == 1
         await screen.press("5", "z")
         assert screen.text("breakpoints") == "Breakpoints, watches\nnone; b sets one on a line, w watches"
 
@@ -96,7 +96,7 @@ async def test_breakpoints_are_disabled_edited_and_deleted() -> None:
         await screen.press("escape", "w")
         await screen.type("watch err")
         await screen.press("escape", "5", "home")
-        assert screen.app.target == BreakpointTarget(1)
+        assert screen.target == BreakpointTarget(1)
         assert screen.keys.startswith("s step") and "e edit" in screen.keys and "d delete" in screen.keys
         await screen.press("enter")
         assert not screen.session.breakpoints[0].enabled
@@ -131,7 +131,7 @@ async def test_inner_bodies_can_be_folded() -> None:
         await screen.press("slash", *"for j", "enter", "escape", "enter")
         assert any("… " in line for line in screen.lines("body"))
         await screen.press("enter", "down", "minus")
-        assert isinstance(screen.app.target, LineTarget) and screen.app.target.is_head
+        assert isinstance(screen.target, LineTarget) and screen.target.is_head
         await screen.press("plus", "end", "minus")
         assert screen.message.startswith("nothing to hide here")
 
@@ -148,7 +148,7 @@ async def test_timeline_shows_branches_and_travels() -> None:
         assert second.startswith("2 n = 40") and "▼" in second
         # Selecting the row of another branch switches to it.
         await screen.press("8", "home")
-        assert screen.app.target == IterationTarget(3, 1, "")
+        assert screen.target == IterationTarget(3, 1, "")
         await screen.press("enter")
         assert screen.session.branch.number == 1 and screen.session.frame.iteration == 3
         assert screen.lines("timeline")[1].endswith("left at 5")
@@ -156,7 +156,7 @@ async def test_timeline_shows_branches_and_travels() -> None:
         assert "ended after" in screen.lines("timeline")[0]
         total = screen.session.frame.iteration
         # The left end of the bar is iteration 0, the right end the last one.
-        timeline = screen.app.panes["timeline"]
+        timeline = screen.panes["timeline"]
         await click(screen, "timeline", 1 + timeline._label_width, 0)
         assert screen.session.frame.iteration == 0
         await click(screen, "timeline", timeline._label_width + timeline._bar_width, 0)
@@ -165,7 +165,7 @@ async def test_timeline_shows_branches_and_travels() -> None:
 
 async def test_dragging_on_the_timeline_travels() -> None:
     async with open_app(*sample("two_layer_lstm.onnx")) as screen:
-        timeline = screen.app.panes["timeline"]
+        timeline = screen.panes["timeline"]
         begin = 2 + timeline._label_width
         seen = []
         await screen.pilot.mouse_down("#timeline", offset=(begin, 1))
@@ -249,7 +249,7 @@ async def test_title_shows_the_beginning_of_exporter_names(width: int) -> None:
     result = loopdbg.Model(reader.from_proto(proto, "test"))
     inputs = {"M": np.array(2), "v0": np.array(1.0, np.float32)}
     async with open_app(result, inputs, size=(width, 36)) as screen:
-        assert "‥ = /model/decoder/layers.0/" in screen.app.panes["body"].heading[0]
+        assert "‥ = /model/decoder/layers.0/" in screen.panes["body"].heading[0]
         assert any("‥x" in line for line in screen.lines("body"))
         assert not any("/model/decoder" in line for line in screen.lines("body"))
 
@@ -271,7 +271,7 @@ async def test_loop_end_is_shown_in_full_with_space() -> None:
 async def test_cursor_that_moves_with_the_stop_leaves_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_app(*sample("loop_nested.xml")) as screen:
         await screen.press("c", "left", "left", "s", "c")
-        body = screen.app.panes["body"]
+        body = screen.panes["body"]
         old, regions = body.cursor - body.scroll_offset.y, []
         monkeypatch.setattr(body, "refresh", lambda *parts, **options: regions.extend(parts) or body)
         await screen.press("r")

@@ -19,9 +19,7 @@ async def paste(screen: AppDriver, text: str) -> None:
 async def until_entered(screen: AppDriver, line: str) -> None:
     """Press enter, and wait until a line was run."""
     await screen.press("enter")
-    await screen.wait_until(
-        lambda: f"> {line}\n" in screen.app.console_pane.text and not screen.app.session_worker.busy
-    )
+    await screen.wait_until(lambda: f"> {line}\n" in screen.console_pane.text and not screen.session_worker.busy)
     await screen.wait_until_idle()
 
 
@@ -35,10 +33,10 @@ async def test_pasted_commands_run_one_after_the_other(text: str) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await paste(screen, text)
-        assert screen.app.console_pane.input_line.value == "step" and screen.session.frame.iteration == 0
-        assert "\n  step\n  echo done" in screen.app.console_pane.text
+        assert screen.console_pane.input_line.value == "step" and screen.session.frame.iteration == 0
+        assert "\n  step\n  echo done" in screen.console_pane.text
         await until_entered(screen, "echo done")
-        assert screen.session.frame.iteration == 2 and screen.app.console_pane.text.endswith("done")
+        assert screen.session.frame.iteration == 2 and screen.console_pane.text.endswith("done")
         # Nothing is left over for the next line.
         await screen.type("step")
         assert screen.session.frame.iteration == 3
@@ -49,7 +47,7 @@ async def test_paste_keeps_surrounding_text() -> None:
         await screen.press("colon", *"echo ", *" end", *("left",) * 4)
         await paste(screen, "a\necho b")
         await until_entered(screen, "echo b end")
-        assert "> echo a\na\n" in screen.app.console_pane.text and screen.app.console_pane.text.endswith("\nb end")
+        assert "> echo a\na\n" in screen.console_pane.text and screen.console_pane.text.endswith("\nb end")
 
 
 async def test_failing_pasted_line_skips_the_rest() -> None:
@@ -57,11 +55,10 @@ async def test_failing_pasted_line_skips_the_rest() -> None:
         await screen.press("colon")
         await paste(screen, "step\nset nothing = 3\nstep\n" + "echo x\n" * 20)
         await screen.press("enter")
-        await screen.wait_until(lambda: "not run:" in screen.app.console_pane.text)
+        await screen.wait_until(lambda: "not run:" in screen.console_pane.text)
         await screen.wait_until_idle()
         assert (
-            "not run:\n  step\n  echo x\n" in screen.app.console_pane.text
-            and "… 13 more lines" in screen.app.console_pane.text
+            "not run:\n  step\n  echo x\n" in screen.console_pane.text and "… 13 more lines" in screen.console_pane.text
         )
         assert screen.session.frame.iteration == 1
 
@@ -71,7 +68,7 @@ async def test_pasted_lines_not_entered_are_reported_as_not_run() -> None:
         await screen.press("colon")
         await paste(screen, "step\nstep")
         await screen.press("escape")
-        assert screen.app.console_pane.text.endswith("not run:\n  step")
+        assert screen.console_pane.text.endswith("not run:\n  step")
         await screen.press("colon")
         await screen.type("step")
         assert screen.session.frame.iteration == 1
@@ -95,7 +92,7 @@ async def test_paste_without_an_input_field_is_reported() -> None:
         # Typed ahead: the line is opened when the text arrives.
         screen.app.simulate_key("colon")
         await paste(screen, "step")
-        assert screen.app.console_pane.input_line.value == "step"
+        assert screen.console_pane.input_line.value == "step"
 
 
 @pytest.mark.parametrize("enter", ["enter", "ctrl+j"])
@@ -104,7 +101,7 @@ async def test_lines_sent_as_keys_stay_separate(enter: str) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key in ("colon", *"echo", "space", *"ax", "backspace", enter, *"help", "space", *"step", "left"):
             screen.app.post_message(events.Key(key, " " if key == "space" else None))
-        line = screen.app.console_pane.input_line
+        line = screen.console_pane.input_line
         await screen.wait_until(lambda: line.value == "help step" and line.cursor_position == len("help ste"))
         await screen.wait_until_idle()
-        assert screen.app.console_pane.text == "> echo a\na"
+        assert screen.console_pane.text == "> echo a\na"

@@ -97,7 +97,7 @@ async def test_non_finite_values_are_marked_at_every_stop() -> None:
             if any(not np.isfinite(frame.history.value(n, k)).all() for n in frame.carried)
         ]
         assert odd
-        timeline = screen.app.panes["timeline"]
+        timeline = screen.panes["timeline"]
         bar = timeline.lines[0].text[timeline._label_width :]
         marks = [k for k, sign in enumerate(bar[: timeline._bar_width]) if sign in "×▼"]
         assert marks[0] == timeline._cell_for_iteration(odd[0]) and bar[marks[0]] == "×"
@@ -110,7 +110,7 @@ async def test_marks_do_not_cover_each_other() -> None:
         await screen.type("break iter 3")
         await screen.press("escape", "c")
         # A breakpoint hit there: three marks for one iteration.
-        timeline = screen.app.panes["timeline"]
+        timeline = screen.panes["timeline"]
         bar = timeline.lines[0].text[timeline._label_width :]
         here = timeline._cell_for_iteration(3)
         assert bar[here] == "▼" and sorted(bar[here - 1] + bar[here + 1]) == sorted("●⚑")

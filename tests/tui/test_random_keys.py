@@ -24,7 +24,8 @@ from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.actions import ACTIONS
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.screens.debugger.dialogs import Dialogs
+from loopdbg.tui.screens.debugger.screen import lesson_screen
 from loopdbg.tui.worker_requests import SessionCommand
 from text_models import SAMPLES, sample
 
@@ -54,10 +55,10 @@ def temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Some of the keys save files, and the palette has all actions, including those that quit or suspend."""
     monkeypatch.chdir(tmp_path)
 
-    async def stay(app: LoopdbgApp) -> None:
+    async def stay(target: object) -> None:
         pass
 
-    monkeypatch.setattr(LoopdbgApp, "action_quit", stay)
+    monkeypatch.setattr(Dialogs, "action_quit", stay)
     monkeypatch.setattr(LoopdbgApp, "action_suspend_process", stay)
 
 
@@ -69,7 +70,7 @@ async def shown(name: str, folder: Path) -> AsyncIterator[AppDriver]:
             yield screen
     elif name == "a lesson":
         learner = Learner(LearnerProgress(None), KEY_WORDING, number=6, random=random.Random(6))
-        async with run_app(LessonApp(lesson_worker(learner), learner)) as screen:
+        async with run_app(lesson_screen(learner)) as screen:
             yield screen
     else:
         async with open_app(*sample(name), max_iterations=300) as screen:
@@ -159,13 +160,13 @@ async def click(screen: AppDriver, chosen: random.Random) -> None:
 
 async def wait_until_idle(screen: AppDriver) -> None:
     """Wait until the pressed keys are handled; interrupts what keeps running."""
-    screen.app.session_worker.interrupt()
+    screen.session_worker.interrupt()
     try:
-        await asyncio.wait_for(screen.app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
+        await asyncio.wait_for(screen.run_control.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
     except TimeoutError:
-        driver = screen.app.session_worker
+        driver = screen.session_worker
         raise AssertionError(f"{driver._current!r} does not end; waiting: {driver._queue!r}") from None
-    assert screen.app.is_running and screen.app.internal_error is None
+    assert screen.app.is_running and screen.run_control.internal_error is None
 
 
 async def assert_consistent(screen: AppDriver) -> None:
@@ -178,8 +179,8 @@ async def assert_consistent(screen: AppDriver) -> None:
             await screen.press("escape")
     assert len(screen.app.screen_stack) == 1
     # A selected outer frame is shown until the next stop.
-    screen.app.submit(SessionCommand.RESTART)
+    screen.run_control.submit(SessionCommand.RESTART)
     await screen.wait_until_idle()
     frame = screen.session.frame
     assert f"iteration {frame.iteration} / " in screen.header or f"ended after {frame.iteration} / " in screen.header
-    assert screen.app.screen_state is not None and screen.app.screen_state.frame.frame.path == frame.path
+    assert screen.screen_state is not None and screen.screen_state.frame.frame.path == frame.path

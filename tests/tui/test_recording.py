@@ -10,7 +10,7 @@ from app_driver import open_recording
 async def test_console_has_breakpoints_and_expressions(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("colon")
-        assert screen.app.console_pane.input_line.value == ""
+        assert screen.console_pane.input_line.value == ""
         assert await screen.type("break if err < 1e-2") == "breakpoint 1: if err < 1e-2"
         await screen.type("continue")
         assert "breakpoint 1" in screen.message and "iteration 3 / no limit" in screen.header
@@ -24,13 +24,13 @@ async def test_console_has_breakpoints_and_expressions(tmp_path: Path) -> None:
 
 async def test_unrecorded_values_are_not_shown_as_pending(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
-        assert "not computed yet" in str(screen.app.detail_line.text)
+        assert "not computed yet" in str(screen.detail_line.text)
         await screen.press("s")
-        assert "half" in screen.app.detail_line.text and screen.app.detail_line.text.endswith("not recorded")
+        assert "half" in screen.detail_line.text and screen.detail_line.text.endswith("not recorded")
         await screen.press("enter")
         assert "not recorded" in screen.app.screen.text and "not computed" not in screen.app.screen.text  # type: ignore[attr-defined]
         await screen.press("escape", "c")
-        assert screen.app.detail_line.text.endswith("not recorded")
+        assert screen.detail_line.text.endswith("not recorded")
 
 
 async def test_keys_open_the_console(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_keys_open_the_console(tmp_path: Path) -> None:
         await screen.press("s", "W")
         assert "err_new > tol" in screen.app.screen.text  # type: ignore[attr-defined]
         await screen.press("escape", "l")
-        assert "x_new = half + half_q" in screen.app.console_pane.text
+        assert "x_new = half + half_q" in screen.console_pane.text
         await screen.press("escape", "g")
         await screen.type("goto 4")
         assert "iteration 4 / no limit" in screen.header

@@ -80,18 +80,18 @@ async def test_app_responds_while_a_loop_runs() -> None:
         await screen.pilot.press("c")
         await until_running(screen)
         output = list[str]()
-        say = screen.app.status_message.say
-        screen.app.status_message.say = lambda text, error=False: (output.append(text), say(text, error))  # type: ignore
+        say = screen.status_message.say
+        screen.status_message.say = lambda text, error=False: (output.append(text), say(text, error))  # type: ignore
         # During a long command steps are refused with a message; help opens and closes. Keys are handled in order.
         screen.app.simulate_key("s")
         await screen.press_and_wait("question_mark", lambda: helps(screen))
         assert output == ["still running: space interrupts"]
         await screen.press_and_wait("escape", lambda: not helps(screen))
         # Nothing stopped in between: all of that happened during the run.
-        assert screen.app.session_worker.busy and screen.app.session_worker.finished_count == 1
+        assert screen.session_worker.busy and screen.session_worker.finished_count == 1
         # A stop that arrives while the help is open waits behind it.
         await screen.press_and_wait("question_mark", lambda: helps(screen))
-        screen.app.session_worker.interrupt()
+        screen.session_worker.interrupt()
         await screen.wait_until_idle()
         assert "paused: interrupt" in screen.header and helps(screen)
         await screen.press_and_wait("q", lambda: not helps(screen))
@@ -111,7 +111,7 @@ async def test_restart_interrupts_the_run() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        await screen.press_and_wait("r", lambda: not screen.app.session_worker.busy)
+        await screen.press_and_wait("r", lambda: not screen.session_worker.busy)
         await screen.wait_until_idle()
         assert screen.session.stop.reason == "entry"
         assert "iteration 0 / no limit" in screen.header
@@ -123,8 +123,8 @@ async def test_quit_ends_an_endless_loop() -> None:
         await until_running(screen)
         await screen.pilot.press("q")
     assert screen.app.return_value == 0
-    screen.app.session_worker._thread.join(IDLE_TIMEOUT_SECONDS)
-    assert not screen.app.session_worker._thread.is_alive()
+    screen.session_worker._thread.join(IDLE_TIMEOUT_SECONDS)
+    assert not screen.session_worker._thread.is_alive()
 
 
 async def test_type_ahead_is_not_lost() -> None:
@@ -206,10 +206,10 @@ async def test_console_answers_queries_while_a_loop_runs() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.press("colon")
         await screen.type("break if 1 > 2")
-        screen.app.console_pane.input_line.value = "continue"
+        screen.console_pane.input_line.value = "continue"
         await screen.pilot.press("enter")
         await until_running(screen)
-        prompt = screen.app.console_pane
+        prompt = screen.console_pane
         for line, message in (
             ("info breakpoints", "breakpoint 1: if 1 > 2"),
             ("info loops", "iterations so far"),
@@ -221,10 +221,10 @@ async def test_console_answers_queries_while_a_loop_runs() -> None:
             await screen.press_and_wait(
                 "enter", lambda line=line, text=message: text in prompt.text.rpartition(f"> {line}\n")[2]
             )
-        assert screen.app.session_worker.busy
+        assert screen.session_worker.busy
         # A space is part of the typed line; ctrl+c still stops the run.
         await screen.pilot.press("a", "space", "b")
-        assert prompt.input_line.value == "a b" and screen.app.session_worker.busy
+        assert prompt.input_line.value == "a b" and screen.session_worker.busy
         await screen.pilot.press("ctrl+c")
         await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
@@ -234,7 +234,7 @@ async def test_ctrl_c_stops_with_selected_text_and_below_the_help() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        screen.app.screen.selections = {screen.app.status_message: SELECT_ALL}
+        screen.app.screen.selections = {screen.status_message: SELECT_ALL}
         await screen.pilot.press("ctrl+c")
         await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
@@ -264,7 +264,7 @@ async def test_documented_interrupt_key_works(keys: list[str], key: str) -> None
         await screen.wait_until(lambda: f" · {key} interrupts" in screen.message)
         if isinstance(screen.app.screen, GraphScreen):
             assert f" · {key} interrupts" in "\n".join(screen.visible_rows())
-        await screen.press_and_wait({"^c": "ctrl+c"}.get(key, key), lambda: not screen.app.session_worker.busy)
+        await screen.press_and_wait({"^c": "ctrl+c"}.get(key, key), lambda: not screen.session_worker.busy)
         await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
 
@@ -273,8 +273,8 @@ async def test_space_is_typed_into_text_during_a_run() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         for item in ["colon", *"continue", "enter", *"echo", "space", "a"]:
             screen.app.post_message(events.Key(item, " " if item == "space" else None))
-        await screen.wait_until(lambda: screen.app.console_pane.input_line.value == "echo a")
+        await screen.wait_until(lambda: screen.console_pane.input_line.value == "echo a")
         await until_running(screen)
-        assert screen.app.console_pane.input_line.value == "echo a"
-        screen.app.session_worker.interrupt()
+        assert screen.console_pane.input_line.value == "echo a"
+        screen.session_worker.interrupt()
         await screen.wait_until_idle()

@@ -30,9 +30,10 @@ from loopdbg.runtime.model import Model
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.model_inputs.draft import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
-from loopdbg.tui.lesson_app import LessonApp, lesson_worker
-from loopdbg.tui.screens.input_editor import InputsApp
-from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserApp
+from loopdbg.tui.screens.debugger.run_control import RunControl
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
+from loopdbg.tui.screens.input_editor import InputsScreen
+from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
 from loopdbg.tui.session_worker import SessionWorker
 from recordings import record_run
 from screen_svg import render_screen
@@ -62,7 +63,7 @@ def load_case(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
 
 def debugger(opened: tuple[Model, Mapping[str, Any]]) -> App[int]:
     """The debugger on a model."""
-    return LoopdbgApp(SessionWorker(*opened, None), "inputs.npz")
+    return LoopdbgApp(DebuggerScreen(SessionWorker(*opened, None), "inputs.npz"))
 
 
 def recorded(path: Path) -> App[int]:
@@ -70,7 +71,7 @@ def recorded(path: Path) -> App[int]:
     with record_run(path / "newton.loopdb", *sample("newton_sqrt.onnx"))[0]:
         pass
     replay = Replay(Trace.open(path / "newton.loopdb"))
-    return LoopdbgApp(SessionWorker(replay.model, {}, None, replay), "from newton.loopdb")
+    return LoopdbgApp(DebuggerScreen(SessionWorker(replay.model, {}, None, replay), "from newton.loopdb"))
 
 
 def lesson() -> App[int]:
@@ -78,22 +79,21 @@ def lesson() -> App[int]:
     learner = Learner(
         LearnerProgress(None), KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command), number=3
     )
-    return LessonApp(lesson_worker(learner), learner)
+    return LoopdbgApp(lesson_screen(learner))
 
 
 def start() -> App[Path]:
     """The screen that ``loopdbg`` opens without arguments."""
     choices = [ModelChoice(Path("/models/speech.onnx"), "Recent"), ModelChoice(Path("/models/beam.xml"), "Recent")]
-    return ModelChooserApp(
-        [*choices, *(ModelChoice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml"))]
-    )
+    choices += [ModelChoice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml")]
+    return LoopdbgApp(ModelChooserScreen(choices))
 
 
 def inputs() -> App[bool]:
     """The inputs screen of a model that came without inputs."""
     result = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
     feeds = {"x": np.zeros(1, np.float32), "count": np.array(0)}
-    return InputsApp(InputDraft(result, RunInputs(feeds, "", True)), "model.onnx")
+    return LoopdbgApp(InputsScreen(InputDraft(result, RunInputs(feeds, "", True)), "model.onnx"))
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,15 @@ def test_screen(
     try:
         assert snap_compare(app, terminal_size=size, run_before=press)
     finally:
-        if isinstance(app, LoopdbgApp):
-            app.session_worker.close()
-            assert app.internal_error is None
+        if (run := run_control(app)) is not None:
+            run.session_worker.close()
+            assert run.internal_error is None
+
+
+def run_control(app: App[Any]) -> RunControl | None:
+    """The run of a debugger; None if another screen is open."""
+    assert isinstance(app, LoopdbgApp)
+    return app.main_screen.run_control if isinstance(app.main_screen, DebuggerScreen) else None
 
 
 async def type_line(pilot: Pilot[Any], text: str) -> None:
@@ -195,15 +201,12 @@ async def type_line(pilot: Pilot[Any], text: str) -> None:
 
 async def wait_until_idle(pilot: Pilot[Any]) -> None:
     """Wait until no command and no background computation runs."""
-    app = pilot.app
+    app, run = pilot.app, run_control(pilot.app)
     while True:
-        if isinstance(app, LoopdbgApp):
-            await asyncio.wait_for(app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
+        if run is not None:
+            await asyncio.wait_for(run.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
         await pilot.pause()
-        if not (
-            any(worker.is_running for worker in app.workers)
-            or (isinstance(app, LoopdbgApp) and app.session_worker.busy)
-        ):
+        if not (any(worker.is_running for worker in app.workers) or (run is not None and run.session_worker.busy)):
             break
         await asyncio.sleep(0.01)
     await pilot.pause()

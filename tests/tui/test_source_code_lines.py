@@ -16,8 +16,8 @@ async def test_source_code_is_above_its_statements() -> None:
         assert lines[index + 1].split(" #")[0].strip().startswith("4  for i in range(max_iterations)")
         await screen.press("n", "n")
         assert screen.marked_line.startswith("▶ v_new = Av / length")
-        assert "line 7   Div 'Div_2' (power_iteration.py:10)" in screen.app.action_context.target.text(
-            screen.app.screen_state
+        assert "line 7   Div 'Div_2' (power_iteration.py:10)" in screen.debugger.action_context.target.text(
+            screen.screen_state
         )  # type: ignore[union-attr, arg-type]
 
 
@@ -32,10 +32,10 @@ async def test_small_screen_uses_its_lines_for_the_listing() -> None:
 async def test_cursor_stays_on_its_line() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("n", "n", "n", "1")
-        before = screen.app.action_context.target
+        before = screen.debugger.action_context.target
         for _ in range(2):
             await screen.press("v")
-            assert screen.app.action_context.target == before
+            assert screen.debugger.action_context.target == before
             assert screen.marked_line.startswith("▶ estimate_new")
 
 
@@ -49,7 +49,7 @@ async def test_breakpoint_on_a_source_row_is_on_the_line_below() -> None:
 async def test_breakpoint_command_takes_a_source_line() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("B")
-        assert screen.app.console_pane.input_line.value == "break "
+        assert screen.console_pane.input_line.value == "break "
         assert "breakpoint 1: power_iteration.py:12, line 9" in await screen.type("break power_iteration.py:12")
 
 

@@ -14,14 +14,14 @@ NEWTON = "newton_sqrt.onnx"
 
 def cursor_line(screen: AppDriver) -> int:
     """The number of the line at the cursor."""
-    target = screen.app.source_pane.target
+    target = screen.source_pane.target
     assert isinstance(target, LineTarget)
     return target.number
 
 
 def number_of(screen: AppDriver, text: str) -> int:
     """The number of the line that begins with a text."""
-    return next(line.number for line in screen.app.source_pane.listing_lines if line.text.startswith(text))
+    return next(line.number for line in screen.source_pane.listing_lines if line.text.startswith(text))
 
 
 @pytest.mark.parametrize("key", ["ctrl+g", "J"])
@@ -31,11 +31,7 @@ async def test_goto_line_by_number_or_name(key: str) -> None:
         for typed in (str(wanted), "change", "Sub_4"):
             await screen.press("2", key)
             await screen.type(f"@{typed}")
-            assert (
-                cursor_line(screen) == wanted
-                and screen.app.source_pane.has_focus
-                and not screen.app.console_pane.display
-            )
+            assert cursor_line(screen) == wanted and screen.source_pane.has_focus and not screen.console_pane.display
 
 
 @pytest.mark.parametrize(
@@ -117,12 +113,12 @@ async def test_click_on_a_header_frame_selects_it() -> None:
         assert "main ▸ Loop_1 1/3 ▸ Loop 'Loop_1'  " in screen.header and "iteration 1 / 2" in screen.header
         await screen.pilot.click("#header", offset=(screen.header.index("Loop_1 1/3") + 1, 0))
         await screen.wait_until_idle()
-        assert screen.app.screen_state is not None and screen.app.screen_state.depth == 1
-        assert screen.app.session_worker.console.selected_index == 1
+        assert screen.screen_state is not None and screen.screen_state.depth == 1
+        assert screen.session_worker.console.selected_index == 1
         assert "main ▸ Loop 'Loop_1' ▸ Loop_1 1/2" in screen.header and "iteration 1 / 3" in screen.header
         await screen.pilot.click("#header", offset=(screen.header.index("main") + 1, 0))
         await screen.wait_until_idle()
-        assert screen.app.screen_state.depth == 0 and "main ▸ Loop_1 1/3 ▸ Loop_1 1/2" in screen.header
+        assert screen.screen_state.depth == 0 and "main ▸ Loop_1 1/3 ▸ Loop_1 1/2" in screen.header
 
 
 async def test_little_space_keeps_focused_frame() -> None:

@@ -134,7 +134,7 @@ async def test_lines_keep_result_and_operator_and_no_pane_is_empty(name: str) ->
 
 def assert_results_and_operators_shown(screen: AppDriver) -> None:
     """Every visible source line shows its result and its operator."""
-    body = screen.app.source_pane
+    body = screen.source_pane
     lines = body.lines
     assert isinstance(lines, ListingLines)
     top = body.scroll_offset.y
@@ -163,16 +163,16 @@ def operator(expression: str) -> str:
 
 def assert_no_empty_pane(screen: AppDriver) -> None:
     """Every bordered pane has content and no more space than the content needs."""
-    shown = screen.app.screen_state
+    shown = screen.screen_state
     assert shown is not None
     for name in PANES:
-        pane = screen.app.panes[name]
+        pane = screen.panes[name]
         need = pane.space_request(shown)
-        if not pane.display or screen.app.pane_grid.maximized_pane:
+        if not pane.display or screen.pane_grid.maximized_pane:
             continue
         assert need is not None
         lines = [line.text for line in pane.lines if line.text.strip()]
-        assert lines and (pane.is_one_line or need.min_lines or screen.app.pane_grid.is_small), (name, lines)
+        assert lines and (pane.is_one_line or need.min_lines or screen.pane_grid.is_small), (name, lines)
         if name in ("back-edges", "inputs", "stack", "breakpoints", "outputs") and not pane.is_one_line:
             assert pane.size.height - len(lines) <= 3, (name, pane.size, lines)
 
@@ -181,8 +181,8 @@ def assert_no_empty_pane(screen: AppDriver) -> None:
 async def test_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
     async with open_app(*sample(name), size=SIZES[0]) as screen:
         await screen.press("s", "n")
-        assert screen.app.source_pane.size.height >= 12
-        assert all(screen.app.panes[text].is_one_line for text in ("back-edges", "condition"))
+        assert screen.source_pane.size.height >= 12
+        assert all(screen.panes[text].is_one_line for text in ("back-edges", "condition"))
         # A collapsed pane names its subject.
         rows = screen.visible_rows()
         assert any(row.startswith("   2 Back edges  ") and " → ·" in row for row in rows)
@@ -229,7 +229,7 @@ def columns(screen: AppDriver) -> list[int]:
 async def test_cursor_value_is_shown_next_to_source() -> None:
     async with open_app(*sample("lstm.xml"), size=(200, 60)) as screen:
         await screen.press("s", "n", "n", "n", "slash", *"h_next, c_next", "enter")
-        message = screen.app.value_pane.text
+        message = screen.value_pane.text
         assert "h_next   float32 [1,256]   256 elements, 1 KB" in message
         for word in ("min ", "max ", "mean ", "std ", "norm ", "NaN 0", "elements  ", "  [0]"):
             assert word in message
@@ -237,25 +237,25 @@ async def test_cursor_value_is_shown_next_to_source() -> None:
         assert re.search(r"read by   8  y_slice = Reshape\(h_next, ", message)
         # It follows the cursor of the focused pane.
         await screen.press("2", "home", "down")
-        assert "h   float32 [1,256]" in screen.app.value_pane.text and "history   " in screen.app.value_pane.text
+        assert "h   float32 [1,256]" in screen.value_pane.text and "history   " in screen.value_pane.text
         await screen.press("up")
-        assert "the cursor is on no value" in screen.app.value_pane.text
+        assert "the cursor is on no value" in screen.value_pane.text
 
 
 async def test_graph_is_next_to_source_and_follows() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "n", "n")
-        assert screen.app.graph_overview.display and re.search(r"▶half_q\S*▌", screen.app.graph_overview.text)
+        assert screen.graph_overview.display and re.search(r"▶half_q\S*▌", screen.graph_overview.text)
         await screen.press("down", "down")
-        assert re.search(r"▐change\S*▌", screen.app.graph_overview.text)
-        places = screen.app.graph_overview.graph_layout
+        assert re.search(r"▐change\S*▌", screen.graph_overview.text)
+        places = screen.graph_overview.graph_layout
         assert places is not None
         item = next(k for k, box in enumerate(places.picture.boxes) if box.name == "half" and box.node is not None)
         chip = places.placed_boxes[item]
-        left, top = screen.app.graph_overview.origin
+        left, top = screen.graph_overview.origin
         await screen.pilot.click("#overview", offset=(1 + left + chip.left + 1, 1 + top + chip.top))
         await screen.wait_until_idle()
-        assert isinstance(screen.app.target, LineTarget) and screen.app.target.code.startswith("half = ")
+        assert isinstance(screen.target, LineTarget) and screen.target.code.startswith("half = ")
         await screen.pilot.resize_terminal(120, 36)
         await screen.wait_until_idle()
-        assert not screen.app.graph_overview.display
+        assert not screen.graph_overview.display

@@ -17,9 +17,10 @@ from loopdbg.tui.cli.commands.start import sample_models
 from loopdbg.tui.cli.model_inputs.draft import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import gather_inputs
 from loopdbg.tui.cli.options import add_run_options
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.screens.help import HelpScreen
-from loopdbg.tui.screens.input_editor import InputsApp
-from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserApp
+from loopdbg.tui.screens.input_editor import InputsScreen
+from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
 from loopdbg.tui.session_worker import SessionWorker
 from text_models import SAMPLES, model, sample
 
@@ -117,35 +118,36 @@ def test_input_files_are_loaded(tmp_path: Path) -> None:
 
 async def test_inputs_screen_takes_every_key(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones(1, np.float32))
-    app = InputsApp(draft(), "m.onnx")
+    screen = InputsScreen(draft(), "m.onnx")
+    app = LoopdbgApp[bool](screen)
     async with app.run_test(size=(100, 20)) as pilot:
         await pilot.pause()
-        assert "float32 [N]" in app.rows_box.text or "float32[N]" in app.rows_box.text
-        assert app.rows_box.lines[1].text.startswith("▌")
+        assert "float32 [N]" in screen.rows_box.text or "float32[N]" in screen.rows_box.text
+        assert screen.rows_box.lines[1].text.startswith("▌")
         await pilot.press("z")
-        assert "zeros" in app.rows_box.lines[1].text
+        assert "zeros" in screen.rows_box.lines[1].text
         await pilot.press("o", "a", "r", "j", "k", "down", "down", "enter")
-        app.prompt.value = "7"
+        screen.prompt.value = "7"
         await pilot.press("enter")
-        assert app.rows_box.lines[3].text.split()[3] == "7"
+        assert screen.rows_box.lines[3].text.split()[3] == "7"
         await pilot.press("enter")
-        app.prompt.value = "word"
+        screen.prompt.value = "word"
         await pilot.press("enter")
-        assert "unknown name" in app.note and app.prompt.display
+        assert "unknown name" in screen.note and screen.prompt.display
         await pilot.press("escape", "up", "up", "l")
-        app.prompt.value = str(tmp_path / "x.npy")
+        screen.prompt.value = str(tmp_path / "x.npy")
         await pilot.press("enter")
-        assert "x.npy" in app.rows_box.lines[1].text
+        assert "x.npy" in screen.rows_box.lines[1].text
         await pilot.press("d")
-        app.prompt.value = "y:0=1"
+        screen.prompt.value = "y:0=1"
         await pilot.press("enter")
         await pilot.press("s")
     assert app.return_value is True
-    assert app.draft.build_inputs().values["count"] == 7  # type: ignore[attr-defined]
+    assert screen.draft.build_inputs().values["count"] == 7  # type: ignore[attr-defined]
 
 
 async def test_inputs_screen_can_be_left() -> None:
-    app = InputsApp(draft(), "m.onnx")
+    app = LoopdbgApp[bool](InputsScreen(draft(), "m.onnx"))
     async with app.run_test() as pilot:
         await pilot.press("enter", "escape", "escape")
     assert app.return_value is False
@@ -163,10 +165,11 @@ async def test_start_screen_filters_and_opens(tmp_path: Path) -> None:
         (("enter",), str(typed), "mine.onnx"),
         (("enter", "escape"), "no such thing at all", None),
     ):
-        app = ModelChooserApp(choices)
+        chooser = ModelChooserScreen(choices)
+        app = LoopdbgApp[Path](chooser)
         async with app.run_test(size=(90, 30)) as pilot:
             await pilot.pause()
-            app.path_input.value = text
+            chooser.path_input.value = text
             await pilot.pause()
             await pilot.press(*keys)
             await pilot.pause()
@@ -178,7 +181,8 @@ async def test_recent_models_come_first_and_nothing_is_truncated(size: tuple[int
     far = tmp_path / ("folder" * 20) / "far.onnx"
     choices = [ModelChoice(SAMPLES / "lstm.xml", "Recent"), ModelChoice(far, "Recent")]
     choices += [ModelChoice(path, group, "") for group, paths in sample_models().items() for path in paths]
-    app = ModelChooserApp(choices)
+    chooser = ModelChooserScreen(choices)
+    app = LoopdbgApp[Path](chooser)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         rows = ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
@@ -186,12 +190,12 @@ async def test_recent_models_come_first_and_nothing_is_truncated(size: tuple[int
         assert rows[4].split()[0] == "far.onnx" and rows[4].rstrip().endswith("folder" if size[0] > 40 else ".onnx")
         assert len(rows) == size[1]
         assert rows[-1].strip().startswith("↓ next  enter open") and rows[-1].strip().endswith("esc leave")
-        groups = list(dict.fromkeys(choice.group for choice in app.visible_choices))
+        groups = list(dict.fromkeys(choice.group for choice in chooser.visible_choices))
         assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
         # A recent model may also be a sample.
-        app.path_input.value = "lstm.xml"
+        chooser.path_input.value = "lstm.xml"
         await pilot.pause()
-        assert [choice_value.path.name for choice_value in app.visible_choices] == ["lstm.xml", "lstm.xml"]
+        assert [choice_value.path.name for choice_value in chooser.visible_choices] == ["lstm.xml", "lstm.xml"]
         await pilot.press("down", "enter")
     assert app.return_value is not None and app.return_value.name == "lstm.xml"
 
@@ -200,48 +204,53 @@ async def test_remaining_start_screen_keys_work() -> None:
     actions = remap_keys(
         {"choice-down": ("f5",), "choice-open": ("f6",), "inputs-start": ("f7",), "inputs-zeros": ("0",)}
     )
-    app = ModelChooserApp([ModelChoice(Path("a.onnx"), "Recent"), ModelChoice(Path("b.onnx"), "Recent")], actions)
+    chooser = ModelChooserScreen(
+        [ModelChoice(Path("a.onnx"), "Recent"), ModelChoice(Path("b.onnx"), "Recent")], actions
+    )
+    app = LoopdbgApp[Path](chooser)
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert "f6 open" in app.key_bar.text
+        assert "f6 open" in chooser.key_bar.text
         await pilot.press("f5", "f6")
     assert app.return_value == Path("b.onnx")
-    before = InputsApp(draft(), "m.onnx", actions=actions)
+    screen = InputsScreen(draft(), "m.onnx", actions=actions)
+    before = LoopdbgApp[bool](screen)
     async with before.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert before.key_bar.text.startswith("f7 start") and before.key_bar.text.endswith("? help  esc quit")
+        assert screen.key_bar.text.startswith("f7 start") and screen.key_bar.text.endswith("? help  esc quit")
         await pilot.press("0", "question_mark")
         assert isinstance(before.screen, HelpScreen) and "open the model with these inputs" in before.screen.text
         await pilot.press("escape", "enter")
-        assert before.key_bar.text.startswith("enter take")
+        assert screen.key_bar.text.startswith("enter take")
         await pilot.press("escape", "z", "s")
-        assert "zeros" in before.rows_box.lines[1].text
+        assert "zeros" in screen.rows_box.lines[1].text
         await pilot.press("f7")
     assert before.return_value is True
 
 
 @pytest.mark.parametrize(("width", "message"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
 async def test_header_shows_that_inputs_are_random(width: int, message: str) -> None:
-    app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
-    async with run_app(app, (width, 24)) as screen:
+    debugger = DebuggerScreen(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
+    async with run_app(debugger, (width, 24)) as screen:
         assert (
             message in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
         )
     async with run_app(
-        LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
+        DebuggerScreen(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
     ) as screen:
         assert "RANDOM" not in screen.header, "what a note says is for people"
 
 
 async def test_restart_replaces_random_inputs() -> None:
-    app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
-    async with run_app(app) as screen:
+    worker = SessionWorker(*sample("lstm.xml"), None)
+    debugger = DebuggerScreen(worker, "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
+    async with run_app(debugger) as screen:
         notes = []
         await screen.press("colon")
         for text in ("X=X*2", "C0=C0*2", "H0=H0*2"):
             await screen.type(f"restart {text}")
-            assert app.screen_state is not None
-            notes.append((app.screen_state.inputs_note, app.screen_state.seeds, "RANDOM" in screen.header))
+            assert debugger.screen_state is not None
+            notes.append((debugger.screen_state.inputs_note, debugger.screen_state.seeds, "RANDOM" in screen.header))
     assert notes == [
         ("X by restart; made with --seed 3", (3, 4), True),
         ("X, C0 by restart; made with --seed 3", (3,), True),

@@ -73,7 +73,7 @@ class CallCounter:
 
 async def one_step(screen: AppDriver, key: str = "s") -> tuple[CallCounter, CallCounter]:
     """The calls made for a key in the UI thread and in the engine thread."""
-    driver = screen.app.session_worker
+    driver = screen.session_worker
     work, shown = CallCounter(), CallCounter()
     do = driver._run_command
 
@@ -102,7 +102,7 @@ async def test_frame_is_read_once() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key in ("s", "n", "s", "s"):
             _, work = await one_step(screen, key)
-            frames = len(screen.app.screen_state.view.frames)  # type: ignore[union-attr]
+            frames = len(screen.screen_state.view.frames)  # type: ignore[union-attr]
             assert work.seen["debugger/session/snapshot.py", "take_snapshot"] == 1
             assert work.seen["runtime/loop_view.py", "FrameInternals._find_nodes"] <= frames
             assert work.seen["runtime/loop_view.py", "FrameInternals.available"] <= 5 * frames
@@ -142,9 +142,9 @@ async def test_unchanged_parts_are_not_recomputed() -> None:
         ):
             assert not shown.seen[path, function], function
         assert shown.seen["tui/widgets/key_bar.py", "KeyBar._select_labels"] <= 2
-        assert shown.seen["tui/screens/panes_app.py", "PanesApp.check_action"]
+        assert shown.seen["tui/screens/debugger/screen.py", "DebuggerScreen.is_bound"]
         # Unchanged lines are not highlighted again.
-        lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
+        lines = sum(len(pane.lines) for pane in screen.panes.values() if pane.display)
         assert shown.seen["tui/widgets/strips.py", "StyleResolver.to_strip"] < lines
 
 

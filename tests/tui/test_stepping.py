@@ -186,7 +186,7 @@ async def test_essential_panes_are_visible_at_every_size(size: tuple[int, int]) 
         seen = screen.visible_rows()
         assert len(seen) == size[1]
         text = "\n".join(seen)
-        if screen.app.pane_grid.is_small:
+        if screen.pane_grid.is_small:
             # The rest is on other tabs.
             for key, tab in (("6", "Outputs"), ("2", "Values")):
                 await screen.press(key)

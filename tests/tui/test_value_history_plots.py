@@ -17,7 +17,7 @@ PICTURES = ("back-edges", "condition", "scans")
 
 def shown(screen: AppDriver) -> dict[str, str]:
     """The plots, in columns as wide as their present content: on the screen columns never shrink."""
-    edges = screen.app.panes["back-edges"]
+    edges = screen.panes["back-edges"]
     assert isinstance(edges, BackEdgesPane)
     edges._column_widths = WidestColumns()
     edges.rebuild()
@@ -131,7 +131,7 @@ async def test_plots_update_while_a_loop_runs() -> None:
 
         await screen.press_and_wait("c", moved)
         assert "apart" in screen.text("condition")
-        screen.app.session_worker.interrupt()
+        screen.session_worker.interrupt()
         await screen.wait_until_idle()
         assert f"–{screen.session.frame.iteration}" in screen.text("back-edges")
 
@@ -174,10 +174,10 @@ async def test_scan_outputs_and_carried_tensors_update_while_a_loop_runs() -> No
         await screen.press_and_wait("c", moved)
         assert counts == sorted(counts)
         assert len(set(edges)) >= 4
-        assert screen.app.session_worker.busy
+        assert screen.session_worker.busy
         # The timeline advances as well.
-        assert "▼" in screen.text("timeline") and screen.app.panes["timeline"].lines[0].target.iteration > 2
-        screen.app.session_worker.interrupt()
+        assert "▼" in screen.text("timeline") and screen.panes["timeline"].lines[0].target.iteration > 2
+        screen.session_worker.interrupt()
         await screen.wait_until_idle()
         frame = screen.session.frame
         assert f"[{frame.iteration}]" in screen.lines("scans")[0]
@@ -205,7 +205,7 @@ async def test_history_with_a_spike_stays_within_its_frame() -> None:
     rename_values(body, {"wide_name": "値の名"})
     inputs = {"M": np.array(600), "x0": np.float32(1), "w0": np.float32(1)}
     async with open_app(load_proto(spike), inputs) as screen:
-        pane = screen.app.panes["back-edges"]
+        pane = screen.panes["back-edges"]
         for stop in (9, 12, 599):
             await screen.press("colon")
             await screen.type(f"goto {stop}")

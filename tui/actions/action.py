@@ -2,108 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
 from functools import cached_property
 
 from ...runtime.graph import loops
 from ..render.stop_view import ScreenState
 from ..render.target_base import Target
+from ..render.targets import BreakpointTarget, DisplayTarget, LineTarget, value_target
 from .key_names import key_name
 
 
-@dataclass(frozen=True)
-class InspectorContext:
-    """The state of an inspector, as far as actions depend on it."""
+class Condition(Enum):
+    """What the state of a screen allows; an action depends on one of them."""
 
-    #: The value is a tensor, the selected slice has elements, or the value is a sequence with items.
-    is_tensor: bool = False
-    has_elements: bool = False
-    has_items: bool = False
-    #: The selected iteration, None if the value has none, and the newest that can be queried.
-    iteration: int | None = None
-    last_iteration: int = -1
+    ALWAYS = auto()
+    TYPING = auto()
+    NOT_TYPING = auto()
+    #: A stop is shown, and no long command runs; so for all of the following up to HAS_EDITS.
+    READY = auto()
+    #: The run has not ended; also: the model has loops; no recording is replayed; a node or a loop can be entered.
+    CAN_ADVANCE = auto()
+    CAN_STEP = auto()
+    CAN_STEP_NODE = auto()
+    CAN_ENTER = auto()
+    #: The stop is not at the beginning; also: no recording is replayed.
+    CAN_GO_BACK = auto()
+    CAN_GO_BACK_NODE = auto()
+    IN_LOOP = auto()
+    NESTED_FRAMES = auto()
+    #: What the cursor is on.
+    CAN_OPEN = auto()
+    CAN_BREAK_HERE = auto()
+    CAN_RUN_HERE = auto()
+    CAN_PLOT = auto()
+    ON_BREAKPOINT = auto()
+    ON_DISPLAY = auto()
+    #: The current branch has edits.
+    HAS_EDITS = auto()
+    CAN_COPY = auto()
+    CAN_RESTART = auto()
+    #: A command runs or waits; also: no input line has the focus.
+    BUSY = auto()
+    CAN_STOP = auto()
+    SEARCHING = auto()
+    #: The console, a search or a maximized pane can be closed.
+    CAN_CLOSE = auto()
+    IN_LESSON = auto()
+    TAKES_ANSWER = auto()
+    REPEATABLE = auto()
+    #: In the inspector: the value is a tensor, its slice has elements, it is a sequence with items.
+    IS_TENSOR = auto()
+    HAS_ELEMENTS = auto()
+    HAS_ITEMS = auto()
+    #: There is an earlier, a later, another iteration; one to compare with.
+    HAS_PREVIOUS = auto()
+    HAS_NEXT = auto()
+    HAS_ITERATIONS = auto()
+    CAN_COMPARE = auto()
     #: A breakpoint can test the value.
-    can_break: bool = False
-
-    @property
-    def has_previous(self) -> bool:
-        """Whether there is a previous iteration."""
-        return bool(self.iteration)
-
-    @property
-    def can_compare(self) -> bool:
-        """Whether there is another iteration to compare with."""
-        return self.is_tensor and self.iteration is not None and self.last_iteration > 0
+    CAN_BREAK_IF = auto()
 
 
 @dataclass(frozen=True)
 class ActionContext:
-    """The state of the screen, as far as actions depend on it. ``pane``: the id of the pane in focus; ``target``: the
-    target of its cursor."""
+    """The state of the screen, as far as actions depend on it.
+
+    ``long_running``: a command runs long enough for its progress to be shown; ``typing``: the console line has the
+    focus; ``pane``: the id of the pane in focus; ``target``: the target of its cursor; ``flags``: the conditions that
+    follow from nothing of these, and whether each holds.
+    """
 
     screen_state: ScreenState | None = None
-    #: A command runs or waits; ``long_running``: long enough for its progress to be shown.
-    busy: bool = False
     long_running: bool = False
-    #: The console is open; ``typing``: its line has the focus.
-    console_open: bool = False
     typing: bool = False
-    #: An input line on any screen has the focus.
-    text_input_focused: bool = False
-    pane_maximized: bool = False
-    #: The pane has a search text.
-    searching: bool = False
     pane: str = ""
     target: Target | None = None
-    #: A lesson is open; its card takes an answer; its question can be repeated with other numbers.
-    lesson_open: bool = False
-    card_takes_answer: bool = False
-    card_repeatable: bool = False
-    #: The state of the inspector, if it is open.
-    inspector: InspectorContext = InspectorContext()
+    flags: Mapping[Condition, bool] = field(default_factory=dict)
 
     @cached_property
-    def is_ready(self) -> bool:
-        """A stop is shown, and no long command runs."""
-        return self.screen_state is not None and not self.long_running
+    def conditions(self) -> frozenset[Condition]:
+        """All conditions that hold."""
+        holds = {
+            **self.flags,
+            Condition.ALWAYS: True,
+            Condition.TYPING: self.typing,
+            Condition.NOT_TYPING: not self.typing,
+            Condition.CAN_COPY: self.target is not None,
+            Condition.CAN_RESTART: self.long_running,
+        }
+        if self.screen_state is not None and not self.long_running:
+            holds |= _stop_conditions(self.screen_state, self.target)
+        return frozenset([condition for condition, is_met in holds.items() if is_met])
 
-    @cached_property
-    def can_advance(self) -> bool:
-        """The run has not ended."""
-        return self.is_ready and self.screen_state is not None and not self.screen_state.done
 
-    @cached_property
-    def can_go_back(self) -> bool:
-        """The stop is not at the beginning."""
-        return self.is_ready and self.screen_state is not None and not self.screen_state.view.at_beginning
-
-    @cached_property
-    def is_recording(self) -> bool:
-        """A recording is replayed."""
-        return self.screen_state is not None and self.screen_state.view.is_recording
-
-    @cached_property
-    def in_loop(self) -> bool:
-        """A loop is in focus."""
-        return self.is_ready and self.screen_state is not None and self.screen_state.frame.frame.loop is not None
-
-    @cached_property
-    def model_has_loops(self) -> bool:
-        """The model has loops."""
-        return self.screen_state is not None and self.screen_state.has_loops
-
-    @cached_property
-    def has_inner_loop(self) -> bool:
-        """The loop in focus contains a loop."""
-        frame = None if self.screen_state is None else self.screen_state.frame.frame
-        return frame is not None and frame.loop is not None and next(loops(frame.loop.body), None) is not None
-
-    @cached_property
-    def has_nested_frames(self) -> bool:
-        """There are several frames to choose from."""
-        return self.is_ready and self.screen_state is not None and len(self.screen_state.view.frames) > 1
+def _stop_conditions(state: ScreenState, target: Target | None) -> Mapping[Condition, bool]:
+    """The conditions of a stop while no long command runs, and whether each holds."""
+    view, loop = state.view, state.frame.frame.loop
+    can_go_back, can_advance, live = not view.at_beginning, not state.done, not view.is_recording
+    on_node_line = live and isinstance(target, LineTarget) and bool(target.node)
+    on_value = value_target(target) is not None
+    return {
+        Condition.READY: True,
+        Condition.CAN_ADVANCE: can_advance,
+        Condition.CAN_STEP: can_advance and state.has_loops,
+        Condition.CAN_STEP_NODE: can_advance and live,
+        Condition.CAN_ENTER: can_advance and (live or (loop is not None and next(loops(loop.body), None) is not None)),
+        Condition.CAN_GO_BACK: can_go_back,
+        Condition.CAN_GO_BACK_NODE: can_go_back and live,
+        Condition.CAN_RESTART: can_go_back,
+        Condition.IN_LOOP: loop is not None,
+        Condition.NESTED_FRAMES: len(view.frames) > 1,
+        Condition.CAN_OPEN: target is not None,
+        Condition.CAN_BREAK_HERE: on_node_line or on_value,
+        Condition.CAN_RUN_HERE: can_advance and on_node_line,
+        Condition.CAN_PLOT: on_value and state.has_loops,
+        Condition.ON_BREAKPOINT: isinstance(target, BreakpointTarget),
+        Condition.ON_DISPLAY: isinstance(target, DisplayTarget),
+        Condition.HAS_EDITS: live and any(branch.current and branch.edits for branch in view.snapshot.branches),
+    }
 
 
 class ScreenKind(StrEnum):
@@ -158,22 +176,15 @@ _SECTION_SCREENS = {
     HelpSection.LEAVE: ScreenKind.LEAVE,
 }
 
-ContextPredicate = Callable[[ActionContext], bool]
-
-
-def unconditional(context: ActionContext) -> bool:
-    """The predicate that always holds."""
-    return True
-
 
 @dataclass(frozen=True)
 class Action:
     """A user action. ``textual_action``: the Textual action string, "" for what an input line does itself; ``label``:
     the text in the key bar, "" to leave it out.
 
-    ``enabled_when``: the key bar and the palette show the action only then. ``panes``: the ids of the panes to which it
-    is limited; there its keys take precedence. ``rank``: the order in the key bar, lowest first. ``releases_key``: its
-    keys are unbound while it is disabled; else they report why it does nothing.
+    ``enabled_when``: the key bar and the palette show the action only while it holds. ``panes``: the ids of the panes
+    to which it is limited; there its keys take precedence. ``rank``: the order in the key bar, lowest first.
+    ``releases_key``: its keys are unbound while it is disabled; else they report why it does nothing.
     """
 
     id: str
@@ -182,7 +193,7 @@ class Action:
     help: str
     textual_action: str
     section: HelpSection
-    enabled_when: ContextPredicate = unconditional
+    enabled_when: Condition = Condition.ALWAYS
     panes: tuple[str, ...] = ()
     rank: int = 50
     releases_key: bool = False
@@ -191,21 +202,28 @@ class Action:
     #: Also applies while an input line has the focus.
     while_typing: bool = False
     #: A further condition to be enabled, during which the key stays bound to report why it does nothing.
-    useful_when: ContextPredicate | None = None
-
-    def is_enabled(self, context: ActionContext) -> bool:
-        """Whether the action would do something now."""
-        applies = (not self.panes or context.pane in self.panes) and (self.while_typing or not context.typing)
-        applies = applies and self.enabled_when(context)
-        return applies and (self.useful_when is None or self.useful_when(context))
+    useful_when: Condition = Condition.ALWAYS
 
     def is_bound(self, context: ActionContext) -> bool:
         """Whether its keys are bound now."""
         if self.panes and (context.pane not in self.panes or context.typing):
             return False
-        return not self.releases_key or self.enabled_when(context)
+        return not self.releases_key or self.enabled_when in context.conditions
 
     @property
     def keys_text(self) -> str:
         """The names of all its keys."""
         return " ".join(map(key_name, self.keys))
+
+
+def enabled_actions(actions: Iterable[Action], context: ActionContext) -> list[Action]:
+    """The actions that would do something now."""
+    conditions, pane, typing = context.conditions, context.pane, context.typing
+    return [
+        action
+        for action in actions
+        if action.enabled_when in conditions
+        and action.useful_when in conditions
+        and (not action.panes or pane in action.panes)
+        and (action.while_typing or not typing)
+    ]

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingsMap
 from ...runtime.errors import UsageError
 from ...runtime.text import did_you_mean
 from .. import config, user_state
-from .action import Action, ActionContext, ScreenKind
+from .action import Action, ScreenKind
 from .key_names import key_name, parse_key
 from .pane_actions import PANE_ACTIONS
 from .screen_actions import SCREEN_ACTIONS
@@ -23,13 +23,11 @@ def actions_by_id(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
     return {action.id: action for action in actions}
 
 
-def interrupt_key(actions: Iterable[Action], context: ActionContext) -> str:
-    """The displayed name of the key that interrupts the running command."""
+def interrupt_key(actions: Iterable[Action], typing: bool) -> str:
+    """The displayed name of the key that interrupts the running command; ``typing``: an input line has the focus."""
     by_id = actions_by_id(actions)
-    candidates = [
-        a for name in ("stop", "stop-always", "interrupt") if (a := by_id[name]).keys and a.enabled_when(context)
-    ]
-    return key_name(candidates[0].keys[0]) if candidates else key_name("ctrl+c")
+    keys = [key for name in ("stop", "stop-always", "interrupt")[typing:] for key in by_id[name].keys[:1]]
+    return key_name(keys[0] if keys else "ctrl+c")
 
 
 def actions_on(kind: ScreenKind, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:

@@ -12,8 +12,8 @@ from ...runtime.model import Model
 from .. import user_state
 from ..actions import PANES, configured_actions
 from ..app import LoopdbgApp
-from ..lesson_app import LessonApp, lesson_worker
 from ..render.pane_layout import TABS, PaneArrangement
+from ..screens.debugger.screen import DebuggerScreen, lesson_screen
 from ..session_worker import SessionWorker
 from .model_inputs.gather import RunInputs
 
@@ -40,8 +40,8 @@ def run_model_app(
     actions = configured_actions()
     worker = SessionWorker(model, inputs.values, max_iterations, error_text=to_text)
     worker.console.file_access = access
-    app = LoopdbgApp(worker, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
-    return _run_and_save_arrangement(app, model.path)
+    screen = DebuggerScreen(worker, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
+    return _run_and_save_arrangement(screen, model.path)
 
 
 def run_replay_app(
@@ -57,7 +57,7 @@ def run_replay_app(
     worker = SessionWorker(replay.model, {}, None, replay, to_text)
     worker.console.file_access = access
     return _run_and_save_arrangement(
-        LoopdbgApp(worker, f"from {path.name}", actions, arrangement=_load_arrangement(path)), path
+        DebuggerScreen(worker, f"from {path.name}", actions, arrangement=_load_arrangement(path)), path
     )
 
 
@@ -68,21 +68,22 @@ def run_lesson_app(learner: Learner) -> int:
         UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
-    return _run_and_save_arrangement(LessonApp(lesson_worker(learner), learner, actions), None)
+    return _run_and_save_arrangement(lesson_screen(learner, actions), None)
 
 
-def _run_and_save_arrangement(app: LoopdbgApp, path: Path | None) -> int:
+def _run_and_save_arrangement(screen: DebuggerScreen, path: Path | None) -> int:
     """Run the app and save its pane arrangement for the file at ``path``."""
+    run = screen.run_control
     try:
-        status = app.run() or 0
-        if app.internal_error is not None:
-            raise app.internal_error
+        status = LoopdbgApp[int](screen).run() or 0
+        if run.internal_error is not None:
+            raise run.internal_error
         if path is not None:
-            arrangement = app.arrangement
+            arrangement = screen.pane_control.arrangement
             user_state.save_arrangement(path, arrangement.tab, arrangement.maximized_pane, arrangement.folded)
         return status
     finally:
-        app.session_worker.close()
+        run.session_worker.close()
 
 
 def _load_arrangement(path: Path | None) -> PaneArrangement:

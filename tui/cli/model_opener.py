@@ -47,11 +47,13 @@ def open_debugger(options: argparse.Namespace) -> int:
 def _edit_inputs(model: Model, random: RunInputs) -> RunInputs | None:
     """Let the user edit the inputs; None if cancelled."""
     from ..actions import configured_actions
-    from ..screens.input_editor import InputsApp
+    from ..app import LoopdbgApp
+    from ..screens.input_editor import InputsScreen
     from .model_inputs.draft import InputDraft
 
     draft = InputDraft(model, random)
-    return draft.build_inputs() if InputsApp(draft, model.name, actions=configured_actions()).run() else None
+    app = LoopdbgApp[bool](InputsScreen(draft, model.name, actions=configured_actions()))
+    return draft.build_inputs() if app.run() else None
 
 
 def _headless_command(path: str) -> str:

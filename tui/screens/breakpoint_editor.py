@@ -16,7 +16,6 @@ from ..actions import Action, ScreenKind
 from ..render.formatting import escape_unprintable
 from ..widgets.line_input import LineInput
 from ..worker_requests import BreakpointEdit
-from .help import HelpScreen
 from .modal_base import ModalBase
 
 
@@ -66,9 +65,6 @@ class BreakpointScreen(ModalBase[None]):
     def action_field(self, step: int) -> None:
         """Focus the next field (-1: the previous one)."""
         (self.focus_next if step > 0 else self.focus_previous)()
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.BREAKPOINT, opened_by="fields-help"))
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:

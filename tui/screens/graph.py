@@ -20,7 +20,6 @@ from ..render.targets import ValueKind, ValueTarget
 from ..widgets.detail_line import DetailLine
 from ..widgets.graph import GraphView
 from ..worker_requests import SessionCommand
-from .help import HelpScreen
 from .modal_base import ModalBase
 
 
@@ -147,6 +146,3 @@ class GraphScreen(ModalBase[None]):
         self._redraw_at_cursor()
         if message.is_double:
             self.action_open()
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.GRAPH, opened_by="graph-help"))

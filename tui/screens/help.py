@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ..actions import Action, HelpSection, ScreenKind, actions_on
-from .modal_base import TextScreen
+from .modal_base import ModalBase
 
 _SIGN_ROWS = (
     ("▶ ✗", "the node that runs next, the node that failed"),
@@ -73,7 +73,7 @@ def _chapters_content(chapters: Sequence[HelpChapter]) -> Content:
     return Content.assemble(*parts[:-1]).rstrip()
 
 
-class HelpScreen(TextScreen[None]):
+class HelpScreen(ModalBase[None]):
     """The keys of a screen. ``pane`` and ``name``: the id and the title of the pane in focus; ``lesson``: a lesson is
     open."""
 
@@ -86,7 +86,7 @@ class HelpScreen(TextScreen[None]):
         opened_by: str = "help",
         lesson: bool = False,
     ) -> None:
-        super().__init__(actions, opened_by)
+        super().__init__(ScreenKind.TEXT, actions, opened_by)
         self._content = _chapters_content(
             help_chapters(actions, kind, pane, name, lesson or kind is not ScreenKind.PANES)
         )

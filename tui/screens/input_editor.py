@@ -1,4 +1,4 @@
-"""App to generate, type or load the inputs of a model that was opened without any."""
+"""Screen to generate, type or load the inputs of a model that was opened without any."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from textual.widgets import Input, Static
 
 from ...debugger.frontends.console.arguments import parse_path
 from ...runtime.errors import LoopdbgError
-from ..actions import ACTIONS, Action, ScreenKind
+from ..actions import ACTIONS, Action, ActionContext, ScreenKind
 from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, TableColumn, styled_line, table_lines
 from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
-from .help import HelpScreen
-from .pre_session_app import PreSessionApp
+from .main_screen import MainScreen
 
 
 class EditableInputs(Protocol):
@@ -48,10 +47,8 @@ _COLUMNS = (
 )
 
 
-class InputsApp(PreSessionApp[bool]):
-    """A row for each input; the result is whether to open the model with them."""
-
-    AUTO_FOCUS = ""
+class InputsScreen(MainScreen):
+    """A row for each input; the app's result is whether to open the model with them."""
 
     def __init__(self, draft: EditableInputs, model: str, note: str = "", actions: Sequence[Action] = ACTIONS) -> None:
         super().__init__(ScreenKind.INPUTS, actions)
@@ -100,8 +97,7 @@ class InputsApp(PreSessionApp[bool]):
         if not rows:
             self.rows_box.show_lines([styled_line(("this model has no inputs", Role.DIM))])
 
-    def say(self, text: str) -> None:
-        """Show a message."""
+    def say(self, text: str, error: bool = False) -> None:
         self.note = text
         self.message_label.update(Content(escape_unprintable(text)))
 
@@ -134,8 +130,8 @@ class InputsApp(PreSessionApp[bool]):
         self.prompt.placeholder = _PROMPTS[kind]
         self.prompt.value = ""
         self.prompt.display = True
-        self.screen.set_focus(self.prompt)
-        self.refresh_context(typing=True)
+        self.set_focus(self.prompt)
+        self.key_bar.action_context = ActionContext(typing=True)
 
     @on(Input.Submitted)
     def handle_submitted(self, event: Input.Submitted) -> None:
@@ -152,20 +148,17 @@ class InputsApp(PreSessionApp[bool]):
     def _close_prompt(self) -> None:
         self.prompt.display = False
         self.set_focus(None)
-        self.refresh_context(typing=False)
+        self.key_bar.action_context = ActionContext()
 
     def action_start(self) -> None:
         if self._apply_change(self.draft.build_inputs):
-            self.exit(True)
+            self.app.exit(True)
 
     def action_leave(self) -> None:
         if self.prompt.display:
             self._close_prompt()
         else:
-            self.exit(False)
-
-    def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.actions, ScreenKind.INPUTS, opened_by="inputs-help"))
+            self.app.exit(False)
 
     def action_quit_now(self) -> None:
-        self.exit(False)
+        self.app.exit(False)

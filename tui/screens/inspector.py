@@ -19,7 +19,7 @@ from ...debugger.statistics.tensor_export import numpy_text, save_npy
 from ...debugger.statistics.tensor_slice import TensorSlice
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import group_digits
-from ..actions import ACTIONS, Action, ActionContext, InspectorContext, ScreenKind, interrupt_key
+from ..actions import ACTIONS, Action, ActionContext, Condition, ScreenKind, interrupt_key
 from ..render.formatting import escape_unprintable, largest_change_text, number_text, scalar_text, value_text
 from ..render.inspector_text import index_text, series_lines, statistics_lines
 from ..render.stop_view import ScreenState
@@ -29,7 +29,6 @@ from ..session_worker import SessionWorker
 from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid
-from .help import HelpScreen
 from .inspected_value import InspectedValue
 from .inspector_jobs import TensorJobs
 from .inspector_state import InspectorState
@@ -71,6 +70,7 @@ class InspectorScreen(ModalBase[str | None]):
         self.statistics_box = LineBox("What it holds", "inspector-facts")
         self.series_box = LineBox("Over iterations", "inspector-course")
         self.grid = TensorGrid(self.say, "inspector-grid")
+        self.action_targets = {"grid": self.grid}
         self.prompt = LineInput(compact=True, id="inspector-prompt")
         self.message_label = Static(id="inspector-message")
         self.inspector_state = InspectorState(InspectedValue(target, state), worker, self, self._jobs)
@@ -114,16 +114,19 @@ class InspectorScreen(ModalBase[str | None]):
     @property
     def action_context(self) -> ActionContext:
         """The state that decides which actions apply."""
-        state, inspected = self.inspector_state, self.inspector_state.inspected
-        inspector = InspectorContext(
-            state.tensor is not None,
-            self.grid.has_elements,
-            bool(state.items),
-            state.iteration,
-            inspected.last_iteration,
-            self._can_break,
-        )
-        return ActionContext(typing=self.prompt.has_focus, inspector=inspector)
+        state, last = self.inspector_state, self.inspector_state.inspected.last_iteration
+        is_tensor, iteration = state.tensor is not None, state.iteration
+        flags = {
+            Condition.IS_TENSOR: is_tensor,
+            Condition.HAS_ELEMENTS: self.grid.has_elements,
+            Condition.HAS_ITEMS: bool(state.items),
+            Condition.HAS_PREVIOUS: bool(iteration),
+            Condition.HAS_NEXT: iteration is not None and iteration < last,
+            Condition.HAS_ITERATIONS: last > 0,
+            Condition.CAN_COMPARE: is_tensor and iteration is not None and last > 0,
+            Condition.CAN_BREAK_IF: self._can_break,
+        }
+        return ActionContext(typing=self.prompt.has_focus, flags=flags)
 
     def draw(self) -> None:
         """Draw everything."""
@@ -169,7 +172,7 @@ class InspectorScreen(ModalBase[str | None]):
 
     def say_busy(self) -> None:
         """See :class:`.inspector_state.InspectorObserver`."""
-        self.say(f"something runs: {interrupt_key(self.actions, ActionContext(busy=True))} interrupts it")
+        self.say(f"something runs: {interrupt_key(self.actions, typing=False)} interrupts it")
 
     def value_changed(self) -> None:
         """Show another value."""
@@ -251,21 +254,6 @@ class InspectorScreen(ModalBase[str | None]):
         self.call_after_refresh(self.draw)
 
     # -- in the value
-
-    def action_cursor(self, down: int, right: int) -> None:
-        self.grid.move(down, right)
-
-    def action_page(self, direction: int) -> None:
-        self.grid.move_page(direction)
-
-    def action_jump(self, position: int) -> None:
-        self.grid.jump(bool(position))
-
-    def action_format(self) -> None:
-        self.grid.next_format()
-
-    def action_heat(self) -> None:
-        self.grid.toggle_heat_map()
 
     def action_open(self) -> None:
         if self.inspector_state.items:
@@ -392,9 +380,6 @@ class InspectorScreen(ModalBase[str | None]):
         self.dismiss_once(f"break if {quote(self.target.name)}{index} ")
 
     # -- help and leaving
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.INSPECTOR, opened_by="inspect-help"))
 
     def action_leave(self) -> None:
         if self.prompt.display:

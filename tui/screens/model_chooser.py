@@ -16,12 +16,12 @@ from textual.widgets.option_list import Option
 
 from ...debugger.frontends.console.arguments import parse_path
 from ...runtime.errors import UsageError
-from ..actions import ACTIONS, Action, ScreenKind
+from ..actions import ACTIONS, Action, ActionContext, ScreenKind
 from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, pad_to_width, styled_line, truncate_middle
 from ..widgets.choice_list import ChoiceList
 from ..widgets.line_input import LineInput
-from .pre_session_app import PreSessionApp
+from .main_screen import MainScreen
 
 
 class ModelChoice(NamedTuple):
@@ -47,8 +47,8 @@ def _fit_printable(text: str, width: int) -> str:
     return styled_line(*truncate_middle([(escape_unprintable(text), Role.PLAIN)], width)).text
 
 
-class ModelChooserApp(PreSessionApp[Path]):
-    """A list of models with a line for a filter or a path; the result is a path, or None."""
+class ModelChooserScreen(MainScreen):
+    """A list of models with a line for a filter or a path; the app's result is a path, or None."""
 
     def __init__(self, choices: Sequence[ModelChoice], actions: Sequence[Action] = ACTIONS) -> None:
         super().__init__(ScreenKind.CHOICE, actions)
@@ -70,7 +70,7 @@ class ModelChooserApp(PreSessionApp[Path]):
     def on_mount(self) -> None:
         self._filter("")
         self.path_input.focus()
-        self.refresh_context(typing=True)
+        self.key_bar.action_context = ActionContext(typing=True)
 
     @on(Input.Changed)
     def handle_filter_changed(self, event: Input.Changed) -> None:
@@ -87,9 +87,10 @@ class ModelChooserApp(PreSessionApp[Path]):
                 self.choice_list.add_option(Option(Content.assemble((group, "bold")), disabled=True))
             self.choice_list.add_option(Option(self._choice_row(item), str(k)))
         self.choice_list.highlighted = 1 if self.visible_choices else None
-        self.message_label.update(
-            "" if self.visible_choices or not query else Content(f"enter opens {escape_unprintable(query)}")
-        )
+        self.say("" if self.visible_choices or not query else f"enter opens {query}")
+
+    def say(self, text: str, error: bool = False) -> None:
+        self.message_label.update(Content(escape_unprintable(text)))
 
     def _choice_row(self, choice: ModelChoice) -> Content:
         width = max(20, self.size.width - 4)
@@ -119,21 +120,21 @@ class ModelChooserApp(PreSessionApp[Path]):
         try:
             path = parse_path(self.path_input.value.strip())
         except UsageError as problem:
-            self.message_label.update(Content(escape_unprintable(str(problem))))
+            self.say(str(problem))
             return
         row = self.choice_list.highlighted
         choice_id = None if row is None else self.choice_list.get_option_at_index(row).id
         if self.path_input.value.strip() and path.is_file():
-            self.exit(path)
+            self.app.exit(path)
         elif choice_id is not None:
-            self.exit(self.visible_choices[int(choice_id)].path)
+            self.app.exit(self.visible_choices[int(choice_id)].path)
         else:
-            self.message_label.update(Content(f"there is no file '{escape_unprintable(str(path))}'"))
+            self.say(f"there is no file '{path}'")
 
     @on(OptionList.OptionSelected)
     def handle_option_selected(self, event: OptionList.OptionSelected) -> None:
         if event.option_id is not None:
-            self.exit(self.visible_choices[int(event.option_id)].path)
+            self.app.exit(self.visible_choices[int(event.option_id)].path)
 
     def action_leave(self) -> None:
-        self.exit(None)
+        self.app.exit(None)

@@ -12,15 +12,15 @@ from textual.widgets import Static
 
 from ..actions import Action, ScreenKind
 from ..render.formatting import escape_unprintable
-from .modal_base import ModalBase, TextScreen
+from .modal_base import ModalBase
 
 
-class PanelScreen(TextScreen[None]):
+class PanelScreen(ModalBase[None]):
     """The output of a command, with its first line, the verdict, highlighted. Keys that the panel does not use close it
     and are passed on to the screen below."""
 
     def __init__(self, actions: Sequence[Action], opened_by: str, title: str, lines: Sequence[str]) -> None:
-        super().__init__(actions, opened_by)
+        super().__init__(ScreenKind.TEXT, actions, opened_by)
         self._title = title
         self._lines = [escape_unprintable(line) for line in lines]
 

@@ -24,14 +24,14 @@ _TRANSCRIPT_MAX_LINES = 2000
 #: The number of pending pasted lines shown.
 _SHOWN_PASTED_LINES_MAX = 8
 #: Prefixes of lines that are not commands.
-_FIND_SIGN, _GO_TO_SIGN = "/", "@"
+FIND_SIGN, GO_TO_SIGN = "/", "@"
 #: Returns the start of the last word of a line, and its completions.
 Completer = Callable[[str], tuple[int, list[str]]]
 
 
 def _prompt_sign(line: str) -> str:
     """The prompt prefix of a line; "" for a command."""
-    return line[:1] if line[:1] in (_FIND_SIGN, _GO_TO_SIGN) else ""
+    return line[:1] if line[:1] in (FIND_SIGN, GO_TO_SIGN) else ""
 
 
 class ConsoleInput(LineInput):
@@ -149,28 +149,14 @@ class ConsolePane(Vertical):
     """Hidden until a key opens it; the transcript keeps the output of commands."""
 
     class LineEntered(Message):
-        """A line to run."""
+        """A line was entered: a command; after its ``sign``, a text to find or a source line to go to, "" for none."""
 
-        def __init__(self, line: str) -> None:
+        def __init__(self, line: str, sign: str = "") -> None:
             super().__init__()
-            self.line = line
+            self.line, self.sign = line, sign
 
     #: See :class:`ConsoleInput`.
     SpacePressed = ConsoleInput.SpacePressed
-
-    class SearchRequested(Message):
-        """A text to find in the pane; "" repeats the previous search."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class LineRequested(Message):
-        """A line of the source to go to: its number, or a name."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
 
     def __init__(self, complete: Completer, line_names: Callable[[], Sequence[str]], id: str) -> None:
         super().__init__(id=id)
@@ -193,7 +179,7 @@ class ConsolePane(Vertical):
         sign = _prompt_sign(line)
         if not sign:
             return self._complete_command(line)
-        names = [name for name in self._line_names() if name.startswith(line[1:])] if sign == _GO_TO_SIGN else []
+        names = [name for name in self._line_names() if name.startswith(line[1:])] if sign == GO_TO_SIGN else []
         return (1, names) if names else (len(line), [])
 
     @property
@@ -299,10 +285,9 @@ class ConsolePane(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         line = event.value.strip()
-        prompt_message = {_FIND_SIGN: self.SearchRequested, _GO_TO_SIGN: self.LineRequested}.get(line[:1])
-        if prompt_message is not None:
+        if sign := _prompt_sign(line):
             self.input_line.add_to_history(line)
-            self.post_message(prompt_message(line[1:].strip()))
+            self.post_message(self.LineEntered(line[1:].strip(), sign))
         elif line:
             self._submit_line(line)
         else:

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
-from ..actions import Action, ActionContext, key_name
+from ..actions import Action, ActionContext, enabled_actions, key_name
 from .strips import LineWidget, fill_strip
 
 #: Actions of this rank or above are always shown, right-aligned.
@@ -43,8 +43,10 @@ class KeyBar(LineWidget):
 
     def __init__(self, actions: Sequence[Action], run: Callable[[Action], object], id: str) -> None:
         super().__init__(id)
-        labelled = sorted((item for item in actions if item.label and item.keys), key=lambda item: item.rank)
-        self._labels = tuple(map(_KeyLabel.for_action, labelled))
+        self._labelled_actions = sorted(
+            (item for item in actions if item.label and item.keys), key=lambda item: item.rank
+        )
+        self._labels = {action.id: _KeyLabel.for_action(action) for action in self._labelled_actions}
         self._run_clicked = run
         self._action_context = ActionContext()
         #: The selected labels, and the width they fit; depends on the action context.
@@ -78,10 +80,10 @@ class KeyBar(LineWidget):
     def _select_labels(self, width: int) -> list[_KeyLabel]:
         """Select the entries to show: right-aligned ones always, the others by rank while they fit."""
         by_key: dict[str, _KeyLabel] = {}
-        for label in self._labels:
+        for action in enabled_actions(self._labelled_actions, self._action_context):
             # The first enabled action of a key wins.
-            if label.key not in by_key and label.action.is_enabled(self._action_context):
-                by_key[label.key] = label
+            label = self._labels[action.id]
+            by_key.setdefault(label.key, label)
         right_aligned = [label for label in by_key.values() if label.is_right_aligned]
         cells = width - 1 - sum(label.width for label in right_aligned)
         fitting: list[_KeyLabel] = []

@@ -96,7 +96,7 @@ class TensorGrid(LineBox):
 
     # -- moving in it
 
-    def move(self, down: int, right: int) -> None:
+    def action_move(self, down: int, right: int) -> None:
         """Move the cursor by cells."""
         row, column = self.viewport.cursor
         if self.tensor is None:
@@ -107,15 +107,15 @@ class TensorGrid(LineBox):
         else:
             self.set_cursor((row + down, column + right))
 
-    def move_page(self, direction: int) -> None:
+    def action_page(self, direction: int) -> None:
         """Move the cursor by a page of rows."""
-        self.move(direction * max(1, self.inner_size.height - 2), 0)
+        self.action_move(direction * max(1, self.inner_size.height - 2), 0)
 
-    def jump(self, to_end: bool) -> None:
+    def action_jump(self, to_end: bool) -> None:
         """Move the cursor to the first or the last element."""
         part = self.viewport.part
         if self.tensor is None:
-            self.move(len(self.items) if to_end else -len(self.items), 0)
+            self.action_move(len(self.items) if to_end else -len(self.items), 0)
         elif to_end:
             self.set_cursor((0, part.size - 1) if is_one_dimensional(part) else (part.rows - 1, part.columns - 1))
         else:
@@ -174,7 +174,7 @@ class TensorGrid(LineBox):
     def handle_wheel_scrolled(self, message: LineBox.WheelScrolled) -> None:
         """Move the cursor by the wheel."""
         message.stop()
-        self.move(message.lines, 0)
+        self.action_move(message.lines, 0)
 
     @on(LineBox.CellClicked)
     def handle_cell_clicked(self, message: LineBox.CellClicked) -> None:
@@ -188,7 +188,7 @@ class TensorGrid(LineBox):
                         self.viewport.cursor[0] - self.inner_size.height // 2, len(self.items) - self.inner_size.height
                     ),
                 )
-                self.move(top + message.line - self.viewport.cursor[0], 0)
+                self.action_move(top + message.line - self.viewport.cursor[0], 0)
             return
         if self.viewport.heat_map or message.line < 1 or not self.page.line_count or message.line > len(self.page.rows):
             return
@@ -204,13 +204,13 @@ class TensorGrid(LineBox):
 
     # -- how it is shown
 
-    def next_format(self) -> None:
+    def action_format(self) -> None:
         """Write numbers in the next format."""
         self.viewport = replace(self.viewport, number_format=self.viewport.number_format.following, heat_map=False)
         self.draw()
         self.set_cursor(self.viewport.cursor)
 
-    def toggle_heat_map(self) -> None:
+    def action_heat_map(self) -> None:
         """Toggle between the heat map and the numbers."""
         self.viewport = replace(self.viewport, heat_map=not self.viewport.heat_map)
         self.draw()

@@ -26,11 +26,12 @@ class Start(Command):
     def run(self, options: argparse.Namespace) -> int:
         terminal.prepare_screen()
         from ...actions import configured_actions
-        from ...screens.model_chooser import ModelChoice, ModelChooserApp
+        from ...app import LoopdbgApp
+        from ...screens.model_chooser import ModelChoice, ModelChooserScreen
 
         choices = [ModelChoice(path, "Recent") for path in user_state.recent_models()]
         choices += [ModelChoice(path, group, "") for group, paths in sample_models().items() for path in paths]
-        model = ModelChooserApp(choices, configured_actions()).run()
+        model = LoopdbgApp[Path](ModelChooserScreen(choices, configured_actions())).run()
         if model is None:
             return 0
         open_command = Open()
