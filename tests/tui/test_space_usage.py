@@ -242,6 +242,14 @@ async def test_cursor_value_is_shown_next_to_source() -> None:
         assert "the cursor is on no value" in screen.value_pane.text
 
 
+async def test_border_shows_no_subtitle_from_before_the_first_layout() -> None:
+    async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
+        await screen.press("s")
+        assert "p: plot" in "\n".join(screen.visible_rows())
+        await screen.press("4")
+        assert "p: plot" not in "\n".join(screen.visible_rows())
+
+
 async def test_graph_is_next_to_source_and_follows() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "n", "n")

@@ -117,14 +117,16 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         self._border_title = self.render_str(Content(escape_unprintable(numbered)))
         self._border_subtitle = self.render_str(Content(escape_unprintable(subtitle)))
         width, height = self.outer_size
+        drawn_title, drawn_subtitle = self._drawn_titles
+        # A pane without a border now is drawn as a whole later, with these titles.
+        self._drawn_titles = (numbered, subtitle)
         if not self.is_mounted or not width or self.is_one_line:
             return
         # Redraw only the border row that changed.
-        if numbered != self._drawn_titles[0]:
+        if numbered != drawn_title:
             self.refresh(Region(-1, -1, width, 1))
-        if subtitle != self._drawn_titles[1]:
+        if subtitle != drawn_subtitle:
             self.refresh(Region(-1, height - 2, width, 1))
-        self._drawn_titles = (numbered, subtitle)
 
     # -- lines
 
