@@ -3,7 +3,7 @@
 Key bindings, the key bar, the help, the palette, the keymap of the config file, and docs/keys.md derive from it.
 """
 
-from .action import Action, ActionContext, Condition, HelpSection, ScreenKind, enabled_actions
+from .action import Action, ActionContext, ActionTarget, Condition, HelpSection, ScreenKind, enabled_actions
 from .key_names import key_name, parse_key
 from .pane_actions import PANES
 from .table import ACTIONS, actions_by_id, actions_on, configured_actions, interrupt_key, remap_keys, screen_bindings
@@ -13,6 +13,7 @@ __all__ = [
     "PANES",
     "Action",
     "ActionContext",
+    "ActionTarget",
     "Condition",
     "HelpSection",
     "ScreenKind",

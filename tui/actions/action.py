@@ -216,6 +216,14 @@ class Action:
         return " ".join(map(key_name, self.keys))
 
 
+class ActionTarget:
+    """A part of a screen that has actions: the methods ``action_NAME``, which the action table calls ``PART.NAME``."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Whether an action may run; called by Textual."""
+        return True
+
+
 def enabled_actions(actions: Iterable[Action], context: ActionContext) -> list[Action]:
     """The actions that would do something now."""
     conditions, pane, typing = context.conditions, context.pane, context.typing

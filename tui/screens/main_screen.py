@@ -6,16 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from textual.screen import Screen
 
-from ..actions import Action, ScreenKind, actions_on
+from ..actions import Action, ActionTarget, ScreenKind, actions_on
 from ..widgets.key_bar import KeyBar
-
-
-class ActionTarget:
-    """A part of a screen that has actions: the methods ``action_NAME``, which the action table calls ``PART.NAME``."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Whether an action may run; called by Textual. See :meth:`MainScreen.is_bound`."""
-        return True
 
 
 class MainScreen(Screen[None]):

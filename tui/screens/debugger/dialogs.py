@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Action
+from ...actions import Action, ActionTarget
 from ...render.targets import ValueTarget
 from ...widgets.console import FIND_SIGN, GO_TO_SIGN
 from ..graph import GraphScreen
 from ..help import HelpScreen
 from ..inspector import InspectorScreen
-from ..main_screen import ActionTarget
 from ..palette import PaletteScreen, pane_action_groups, screen_action_groups
 from ..panel import QuitConfirmScreen
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ....runtime.errors import UsageError
-from ...actions import PANES, ActionContext
+from ...actions import PANES, ActionContext, ActionTarget
 from ...render.pane_layout import TABS, PaneArrangement
 from ...render.stop_view import ScreenState
 from ...widgets.back_edges import BackEdgesPane
@@ -24,7 +24,6 @@ from ...widgets.stack import StackPane
 from ...widgets.tab_bar import TabBar
 from ...widgets.timeline import TimelinePane
 from ...widgets.value_at_cursor import ValuePane
-from ..main_screen import ActionTarget
 
 #: Appended to the source's subtitle during a long run.
 _STALE_SUFFIX = ", at the last stop"

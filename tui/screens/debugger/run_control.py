@@ -11,6 +11,7 @@ from textual.timer import Timer
 
 from ....debugger.session.stop import Reason
 from ....runtime.errors import LoopdbgError, UsageError
+from ...actions import ActionTarget
 from ...render.display_values import DisplayValue
 from ...render.stop_view import ScreenState, StopView, live_screen_state
 from ...render.targets import IterationTarget
@@ -18,7 +19,6 @@ from ...session_worker import CommandFinished, RunProgress, SessionWorker
 from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
 from ..breakpoint_editor import BreakpointScreen
 from ..graph import GraphScreen
-from ..main_screen import ActionTarget
 from ..panel import PanelScreen
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ....debugger.describe.value_names import quote
 from ....debugger.session.snapshot import BreakpointSnapshot
+from ...actions import ActionTarget
 from ...render.formatting import escape_unprintable
 from ...render.target_base import Target
 from ...render.targets import BreakpointTarget, DisplayTarget, FrameTarget, IterationTarget, LineTarget, value_target
 from ..breakpoint_editor import BreakpointScreen
-from ..main_screen import ActionTarget
 
 if TYPE_CHECKING:
     from .screen import DebuggerScreen
