@@ -70,8 +70,8 @@ class DapAdapter(DapConnection):
                 if self.closed:
                     return
         finally:
-            if self.open_runner is not None:
-                self.open_runner.interrupt_and_wait(10.0)
+            if self.open_worker is not None:
+                self.open_worker.interrupt_and_wait(10.0)
 
     def _handle_request(self, request: Mapping[str, Any]) -> None:
         command = request["command"]
@@ -107,30 +107,30 @@ class DapAdapter(DapConnection):
         return None, lambda: self.messages.send_event("initialized")
 
     def configuration_done(self, arguments: Mapping[str, Any]) -> Any:
-        stop = self.runner.session.stop
+        stop = self.session.stop
         if self.launch_arguments.get("stopOnEntry", True):
             return None, lambda: self.send_stopped(stop)
         return None, self.deferred_move(self.session.continue_)
 
     def disconnect(self, arguments: Mapping[str, Any]) -> Any:
         self.closed = True
-        if self.open_runner is not None:
-            self.open_runner.interrupt_and_wait(10.0)
+        if self.open_worker is not None:
+            self.open_worker.interrupt_and_wait(10.0)
         return None
 
     def terminate(self, arguments: Mapping[str, Any]) -> Any:
-        if self.open_runner is not None:
-            self.open_runner.interrupt_and_wait(10.0)
+        if self.open_worker is not None:
+            self.open_worker.interrupt_and_wait(10.0)
         return None, self.send_terminated
 
     def cancel(self, arguments: Mapping[str, Any]) -> Any:
-        if self.open_runner is not None:
-            self.open_runner.session.interrupt()
+        if self.open_worker is not None:
+            self.open_worker.session.interrupt()
 
     # -- requests: moving
 
     def continue_(self, arguments: Mapping[str, Any]) -> Any:
-        if self.session.done and not self.runner.busy:
+        if self.session.done and not self.worker.busy:
             return {"allThreadsContinued": True}, self.send_terminated
         return {"allThreadsContinued": True}, self.deferred_move(self.session.continue_)
 
@@ -250,20 +250,20 @@ class DapAdapter(DapConnection):
 
     def set_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
         requests = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_line_breakpoints(requests))}
+        return {"breakpoints": self.run_while_paused(lambda: self.breakpoints.set_line_breakpoints(requests))}
 
     def set_function_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
         specs = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_function_breakpoints(specs))}
+        return {"breakpoints": self.run_while_paused(lambda: self.breakpoints.set_function_breakpoints(specs))}
 
     def set_data_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
         specs = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_data_breakpoints(specs))}
+        return {"breakpoints": self.run_while_paused(lambda: self.breakpoints.set_data_breakpoints(specs))}
 
     def set_exception_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
         specs = [{"filterId": name} for name in arguments.get("filters") or () if isinstance(name, str)]
         specs += [r for r in arguments.get("filterOptions") or () if isinstance(r, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_exception_breakpoints(specs))}
+        return {"breakpoints": self.run_while_paused(lambda: self.breakpoints.set_exception_breakpoints(specs))}
 
     def data_breakpoint_info(self, arguments: Mapping[str, Any]) -> Any:
         name, reference = str(arguments["name"]), arguments.get("variablesReference")
@@ -326,7 +326,7 @@ class DapAdapter(DapConnection):
 
     def _run_console_command(self, text: str) -> Any:
         """Run a console command; if it moves the session, it ends with a stop event."""
-        if self.runner.busy:
+        if self.worker.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         console = self.console
         old_epoch = self.session._internals.epoch
@@ -379,7 +379,7 @@ class DapAdapter(DapConnection):
         return _without_keys(body, "name", "presentationHint")
 
     def completions(self, arguments: Mapping[str, Any]) -> Any:
-        if self.runner.busy:
+        if self.worker.busy:
             return {"targets": []}
         text, column = str(arguments["text"]), int(arguments["column"]) - 1
         begin, words = self.console.completions(text, max(0, min(column, len(text))))

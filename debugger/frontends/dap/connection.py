@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from ....runtime.api_boundary import ApiBoundary
 from ...session.session import Session
 from ...session.stop import Reason, Stop
+from ...session.worker import RunProgress, SessionWorker, failure_text
 from ..access_token import token_matches
 from ..console.console import Console
 from ..sanitize import MultilineText
 from .dap_breakpoints import DapBreakpoints
 from .messages import DapMessageStream
-from .move_runner import DapMoveRunner, Move
 from .stop_view import DapStopView
 from .variables import VariableReferences
 
+_R = TypeVar("_R")
+#: Moves the session; returns its stop.
+Move = Callable[[], Stop]
 #: Opens a model or a trace, from the arguments of ``launch`` or ``attach``.
 SessionOpener = Callable[[Mapping[str, Any]], Session]
 #: The only thread, that of the model.
@@ -55,7 +60,7 @@ class DapConnection:
         self.refusal_reason = ""
         self._open_session = open_session
         self.client_capabilities: Mapping[str, Any] = {}
-        self.open_runner: DapMoveRunner | None = None
+        self.open_worker: SessionWorker | None = None
         self._breakpoints: DapBreakpoints | None = None
         self._console: Console | None = None
         self._stop_view: DapStopView | None = None
@@ -63,22 +68,24 @@ class DapConnection:
         self.last_stop: Stop | None = None
         self.launch_arguments: Mapping[str, Any] = {}
         self._progress_number = 0
-        self._started_progress_id = ""
+        self._progress_started = False
+        #: Whether a change waits for the end of the move.
+        self._pausing = False
         self.closed = False
 
     # -- the session
 
     @property
-    def runner(self) -> DapMoveRunner:
-        """The runner of moves of the session."""
-        if self.open_runner is None:
+    def worker(self) -> SessionWorker:
+        """The worker, which runs the moves of the session."""
+        if self.open_worker is None:
             raise RequestRefusedError("nothing was opened; launch a model, or attach to a trace, first")
-        return self.open_runner
+        return self.open_worker
 
     @property
     def session(self) -> Session:
         """The session."""
-        return self.runner.session
+        return self.worker.session
 
     def authenticate(self, command: str, arguments: Any) -> None:
         """Authenticate a client by the token, which all editors can send only with ``launch`` and ``attach``.
@@ -99,7 +106,7 @@ class DapConnection:
 
     def stop_view(self) -> DapStopView:
         """The view of the current stop."""
-        if self.runner.busy:
+        if self.worker.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         if self._stop_view is None:
             self._stop_view = DapStopView(self.session, self.variable_references)
@@ -107,11 +114,11 @@ class DapConnection:
 
     def open(self, arguments: Mapping[str, Any]) -> None:
         """Open the model or trace of the request."""
-        if self.open_runner is not None:
+        if self.open_worker is not None:
             raise RequestRefusedError("a model is open already")
         session = self._open_session(arguments)
         self.launch_arguments = arguments
-        self.open_runner = DapMoveRunner(session, self.send_stopped, self._send_failure, self._send_progress)
+        self.open_worker = SessionWorker(lambda: session, on_progress=self._send_progress)
         self._breakpoints = DapBreakpoints(session)
         self._console = Console(session, self.send_output)
         self.last_stop = session.stop
@@ -119,23 +126,70 @@ class DapConnection:
     @property
     def breakpoints(self) -> DapBreakpoints:
         """The editor's breakpoints."""
-        self.runner  # noqa: B018 - raises if nothing is open
+        self.worker  # noqa: B018 - raises if nothing is open
         assert self._breakpoints is not None
         return self._breakpoints
 
     @property
     def console(self) -> Console:
         """The console of the editor."""
-        self.runner  # noqa: B018 - as above
+        self.worker  # noqa: B018 - as above
         assert self._console is not None
         return self._console
 
     def deferred_move(self, move: Move) -> Callable[[], object]:
         """A function that starts a move after its request was answered; its stop is an event."""
-        if self.runner.busy:
+        if self.worker.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         self.invalidate_stop()
-        return lambda: self.runner.start(move)
+        return lambda: self._start_move(move)
+
+    def _start_move(self, move: Move) -> None:
+        self.worker.enqueue(move, self._end_move, "move")
+
+    def _end_move(self, stop: Stop | None, error: Exception | None) -> None:
+        """Send how a move ended; continue it after the change for which it is paused."""
+        if self._pausing and stop is not None and stop.reason is Reason.INTERRUPT:
+            self._start_move(self.session.continue_)
+            return
+        if self._progress_started:
+            self.messages.send_event("progressEnd", {"progressId": self._progress_id})
+            self._progress_number += 1
+            self._progress_started = False
+        if stop is not None:
+            self.send_stopped(stop)
+        elif error is not None:
+            self._send_failure(failure_text(error))
+
+    def run_while_paused(self, change: Callable[[], _R]) -> _R:
+        """Apply a change that needs a stopped session: a running loop is paused for it, and continues.
+
+        Raises:
+            LoopdbgError: the change failed.
+        """
+        if not self.worker.busy:
+            with ApiBoundary():
+                return change()
+        outcomes: list[tuple[_R, Exception | None]] = []
+        changed = threading.Condition()
+
+        def finish(result: _R, error: Exception | None) -> None:
+            with changed:
+                self._pausing = False
+                outcomes.append((result, error))
+                changed.notify()
+
+        self._pausing = True
+        self.worker.enqueue(change, finish)
+        with changed:
+            while not outcomes:
+                # Repeat, since the move may not have started yet, or may be ending.
+                self.session.interrupt()
+                changed.wait(0.02)
+        ((result, error),) = outcomes
+        if error is not None:
+            raise error
+        return result
 
     def invalidate_stop(self) -> None:
         """Discard the data of the last stop."""
@@ -173,20 +227,19 @@ class DapConnection:
         stopped = {"reason": "pause", "description": text, "threadId": THREAD_ID, "allThreadsStopped": True}
         self.messages.send_event("stopped", stopped)
 
-    def _send_progress(self, text: str | None) -> None:
+    @property
+    def _progress_id(self) -> str:
+        return f"run-{self._progress_number}"
+
+    def _send_progress(self, progress: RunProgress) -> None:
         if not self.client_capabilities.get("supportsProgressReporting"):
             return
-        name = f"run-{self._progress_number}"
-        if text is None:
-            self.messages.send_event("progressEnd", {"progressId": name})
-            self._progress_number += 1
-            return
-        body = {"progressId": name, "message": text}
-        if self._started_progress_id != name:
-            self._started_progress_id = name
-            self.messages.send_event("progressStart", {**body, "title": "Running", "cancellable": True})
-        else:
+        body = {"progressId": self._progress_id, "message": progress.text or "running"}
+        if self._progress_started:
             self.messages.send_event("progressUpdate", body)
+        else:
+            self._progress_started = True
+            self.messages.send_event("progressStart", {**body, "title": "Running", "cancellable": True})
 
     def send_terminated(self) -> None:
         """Send the end of the run."""
