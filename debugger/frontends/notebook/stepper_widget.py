@@ -5,7 +5,10 @@ Requests are console commands, so a button has the effect of the command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import queue
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +18,21 @@ import traitlets
 from ....runtime.errors import LoopdbgError, UsageError
 from ...session.session import Session
 from ...session.snapshot import take_snapshot
+from ...session.worker import SessionWorker, failure_text
 from ..console.command_registry import QuitRequest
 from ..console.console import Console
 from ..console.text_output import next_statement_lines
 from ..sanitize import MultilineText, sanitize
-from .move_runner import NotebookMoveRunner
 from .stop_view import NotebookStopView
 
 #: The JavaScript module of the page.
 PAGE_MODULE = Path(__file__).with_name("stepper.js")
 #: Number of output lines that are kept for the page.
 _MAX_OUTPUT_LINES = 200
+#: Seconds of synchronous waiting for a move; most end by then and need only one page update.
+_SYNC_WAIT_SECONDS = 0.25
+#: Interval of progress updates of a long move.
+_PROGRESS_INTERVAL_SECONDS = 0.1
 
 
 class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
@@ -46,7 +53,12 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._session = session
         self._output_lines: list[str] = []
         self._console = Console(session, self._output_lines.append)
-        self._move_runner = NotebookMoveRunner(self._show_stop, self._show_progress, session.interrupt)
+        #: Callbacks of the worker; only the thread of the kernel may talk to pages.
+        self._callbacks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._worker = SessionWorker(lambda: session, self._callbacks.put)
+        #: Whether a move runs, or its result was not shown yet.
+        self._running = False
+        self._follower: asyncio.Task[None] | None = None
         self._stop_view = NotebookStopView(session, take_snapshot(session))
         super().__init__(view=self._stop_view.as_json(), state=_state_entry())
         self.observe(self._on_request, "request")
@@ -70,19 +82,53 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
     def _on_request(self, change: Any) -> None:
         request: Mapping[str, Any] = change["new"]
         if "stop" in request:
-            self._session.interrupt()
+            self._worker.interrupt()
         elif "hover" in request:
             self._answer_hover(request)
         elif "line" in request:
             self._start_line(str(request["line"]), bool(request.get("typed")))
 
     def _start_line(self, line: str, typed: bool) -> None:
-        if self._move_runner.busy:
+        """Run a line; returns when its result is shown, or soon if an event loop can follow it."""
+        self._run_callback(0)
+        if self._running:
             self._update_state("a loop is running; stop it first")
             return
         if typed:
             self._output_lines.append(f"(loopdbg) {line}")
-        self._move_runner.start(lambda: self._execute(line, typed))
+        self._worker.enqueue(partial(self._execute, line, typed), self._end_move, line)
+        self._running = True
+        self._run_callback(_SYNC_WAIT_SECONDS)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            while self._running:
+                self._run_callback(None)
+        else:
+            self._show_progress()
+            if self._running and (self._follower is None or self._follower.done()):
+                self._follower = loop.create_task(self._follow_move())
+
+    def _run_callback(self, seconds: float | None) -> None:
+        """Run the next callback, waiting for it; an interrupt of the kernel stops the move."""
+        try:
+            callback = self._callbacks.get(timeout=seconds)
+        except queue.Empty:
+            return
+        except KeyboardInterrupt:
+            self._worker.interrupt()
+            return
+        callback()
+
+    async def _follow_move(self) -> None:
+        while self._running:
+            await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
+            self._show_progress()
+            self._run_callback(0)
+
+    def _end_move(self, result: None, error: Exception | None) -> None:
+        self._running = False
+        self._show_stop("" if error is None else failure_text(error))
 
     def _execute(self, line: str, typed: bool) -> None:
         """Run a line; the output about the stop after a button is dropped, since the page shows it."""
@@ -98,7 +144,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
     def _answer_hover(self, request: Mapping[str, Any]) -> None:
         """Answer with the values of a line; with nothing while a loop runs."""
         try:
-            text = MultilineText() if self._move_runner.busy else self._stop_view.hover_text(int(request["hover"]))
+            text = MultilineText() if self._running else self._stop_view.hover_text(int(request["hover"]))
         except (LoopdbgError, ValueError, TypeError):
             text = MultilineText()
         self.answer = {"number": request.get("number"), "line": request["hover"], "text": text}
@@ -114,12 +160,12 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._update_state(error)
 
     def _show_progress(self) -> None:
-        counts = self._session.progress.items()
-        self._update_state("", ", ".join(f"{path}: iteration {count}" for path, count in counts))
+        if (progress := self._worker.progress()) is not None:
+            self._update_state("", progress.text)
 
     def _update_state(self, error: str, progress: str = "") -> None:
         del self._output_lines[:-_MAX_OUTPUT_LINES]
-        self.state = _state_entry(self._move_runner.busy, error, progress, list(self._output_lines))
+        self.state = _state_entry(self._running, error, progress, list(self._output_lines))
 
 
 def _state_entry(

@@ -175,6 +175,29 @@ async def test_running_loop_is_followed_and_stopped() -> None:
     assert widget.view["reason"] == "interrupt"
 
 
+async def test_move_after_an_unseen_stop_is_followed() -> None:
+    stepped = endless()
+    widget = loopdbg.widget(stepped)
+    widget.do("continue")
+    first = asyncio.all_tasks() - {asyncio.current_task()}
+    # The loop stops before the event loop notices.
+    while not stepped.running:
+        time.sleep(0.01)
+    while stepped.running:
+        stepped.interrupt()
+        time.sleep(0.01)
+    widget.do("continue")
+    await asyncio.wait(first, timeout=0.3)
+    assert widget.state["running"] and not widget.state["error"]
+    async with asyncio.timeout(120):
+        while widget.state["running"]:
+            ask(widget, number=1, stop=True)
+            await asyncio.sleep(0.01)
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0.01)
+    assert widget.view["reason"] == "interrupt"
+
+
 def test_without_an_event_loop_the_widget_waits_and_a_kernel_interrupt_stops_it() -> None:
     stepped = endless()
     widget = loopdbg.widget(stepped)
@@ -182,9 +205,9 @@ def test_without_an_event_loop_the_widget_waits_and_a_kernel_interrupt_stops_it(
     def waits() -> bool:
         """The main thread waits for the move, for as long as it takes."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        while frame is not None and frame.f_code.co_name != "_wait":
+        while frame is not None and frame.f_code.co_name != "_run_callback":
             frame = frame.f_back
-        return frame is not None and frame.f_locals["seconds"] is None and not frame.f_locals["finished"].is_set()
+        return frame is not None and frame.f_locals["seconds"] is None
 
     def interrupt() -> None:
         while not (waits() and stepped.running):
