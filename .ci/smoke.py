@@ -117,9 +117,9 @@ async def screen(model: Path) -> str:
     """Start the screen without a terminal, which needs the packaged style sheet; returns its header."""
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-    from loopdbg.tui.session_worker import SessionWorker
+    from loopdbg.tui.command_worker import CommandWorker
 
-    debugger = DebuggerScreen(SessionWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
+    debugger = DebuggerScreen(CommandWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
     app = LoopdbgApp[int](debugger)
     try:
         async with app.run_test(size=(120, 36)):

@@ -175,7 +175,7 @@ def stop_lines() -> list[str]:
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-    from loopdbg.tui.session_worker import SessionCommand, SessionWorker
+    from loopdbg.tui.command_worker import SessionCommand, CommandWorker
 
     model = _write_model(halving_loop(4))
     inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
@@ -193,8 +193,16 @@ def stop_lines() -> list[str]:
         return clock / count * 1e9, cpu / count * 1e9
 
     async def shown(app: Any, debugger: Any, driver: Any) -> tuple[float, float]:
-        clock = time.pthread_getcpuclockid(driver._thread.ident)
-        first, cpu = driver.session.frame.iteration, time.clock_gettime(clock)
+        run_command, cpu = driver._run_command, list[float]()
+
+        def timed(command: Any) -> Any:
+            start = time.thread_time()
+            message = run_command(command)
+            cpu.append(time.thread_time() - start)
+            return message
+
+        driver._run_command = timed
+        first = driver.session.frame.iteration
         began = time.perf_counter()
         debugger.run_control.submit(SessionCommand.CONTINUE)
         await asyncio.sleep(_RUN_SECONDS)
@@ -203,10 +211,11 @@ def stop_lines() -> list[str]:
         await asyncio.wait_for(debugger.run_control.wait_until_idle(), 60)
         waits.append((time.perf_counter() - start) * 1e3)
         count = driver.session.frame.iteration - first
-        return (start - began) / count * 1e9, (time.clock_gettime(clock) - cpu) / count * 1e9
+        driver._run_command = run_command
+        return (start - began) / count * 1e9, cpu[0] / count * 1e9
 
     async def pairs() -> list[tuple[tuple[float, float], tuple[float, float]]]:
-        driver, session = SessionWorker(model, inputs, None), Session(model, inputs)
+        driver, session = CommandWorker(model, inputs, None), Session(model, inputs)
         debugger = DebuggerScreen(driver)
         app = LoopdbgApp[int](debugger)
         try:
@@ -237,7 +246,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     from loopdbg.tui.render.targets import ValueKind, ValueTarget
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.screens.inspector import InspectorScreen
-    from loopdbg.tui.session_worker import SessionCommand, SessionWorker
+    from loopdbg.tui.command_worker import SessionCommand, CommandWorker
 
     model = _write_model(halving_loop(elements))
     nbytes = 4 * elements
@@ -246,7 +255,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     x0.flags.writeable = False
 
     async def looked() -> list[str]:
-        driver = SessionWorker(model, {"m": 10, "x0": x0}, None)
+        driver = CommandWorker(model, {"m": 10, "x0": x0}, None)
         debugger = DebuggerScreen(driver)
         app = LoopdbgApp[int](debugger)
         try:

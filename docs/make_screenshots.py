@@ -22,7 +22,7 @@ from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 
 ROOT = Path(__file__).parents[1]
 #: The export names fonts on a server; a picture should ask no one.
@@ -61,7 +61,7 @@ def _screen(scene: Scene) -> DebuggerScreen:
         return lesson_screen(learner)
     path = ROOT / "sample_models" / scene.opened
     with np.load(path.with_suffix(".inputs.npz")) as inputs:
-        driver = SessionWorker(loopdbg.load(path), dict(inputs), None)
+        driver = CommandWorker(loopdbg.load(path), dict(inputs), None)
     return DebuggerScreen(driver, path.with_suffix(".inputs.npz").name)
 
 

@@ -25,7 +25,7 @@ from textual.pilot import Pilot
 import loopdbg
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from screen_svg import (
@@ -89,7 +89,7 @@ async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
     with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
         # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
-        debugger = DebuggerScreen(SessionWorker(loopdbg.load(MODEL), dict(inputs), None))
+        debugger = DebuggerScreen(CommandWorker(loopdbg.load(MODEL), dict(inputs), None))
         app = LoopdbgApp[int](debugger)
         async with app.run_test(size=SIZE) as pilot:
             results = []

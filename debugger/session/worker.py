@@ -14,7 +14,7 @@ from ...runtime.api_boundary import ApiBoundary
 from ...runtime.errors import LoopdbgError, one_line
 from ..statistics.value_history import Evolution
 from .live_status import LiveStatus
-from .session_base import SessionBase
+from .session import Session
 
 #: The name of the threads.
 THREAD_NAME = "loopdbg-session"
@@ -67,7 +67,7 @@ class SessionWorker:
 
     def __init__(
         self,
-        get_session: Callable[[], SessionBase],
+        get_session: Callable[[], Session],
         deliver: Callable[[Callable[[], object]], object] = lambda callback: callback(),
         on_progress: Callable[[RunProgress], object] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class SessionWorker:
         self._last_sample = (0.0, 0)
 
     @property
-    def session(self) -> SessionBase:
+    def session(self) -> Session:
         """The current session."""
         return self._get_session()
 

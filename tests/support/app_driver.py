@@ -21,7 +21,7 @@ from loopdbg.tui.render.stop_view import ScreenState
 from loopdbg.tui.render.target_base import Target
 from loopdbg.tui.screens.debugger.lesson_panel import LessonPanel
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 from recordings import record_run
 from text_models import sample
 from ui_idle import IDLE_TIMEOUT_SECONDS
@@ -175,7 +175,7 @@ async def open_app(
 ) -> AsyncIterator[AppDriver]:
     """The app on a model, at its first stop."""
     async with _wait_for_first_stop(
-        SessionWorker(model, inputs, max_iterations), "inputs.npz", size, actions
+        CommandWorker(model, inputs, max_iterations), "inputs.npz", size, actions
     ) as screen:
         yield screen
 
@@ -186,13 +186,13 @@ async def open_recording(path: Path, name: str, **options: Any) -> AsyncIterator
     trace, _, _ = record_run(path, *sample(name), **options)
     with trace:
         replay = Replay(trace)
-        async with _wait_for_first_stop(SessionWorker(replay.model, {}, None, replay), f"from {path.name}") as screen:
+        async with _wait_for_first_stop(CommandWorker(replay.model, {}, None, replay), f"from {path.name}") as screen:
             yield screen
 
 
 @asynccontextmanager
 async def _wait_for_first_stop(
-    driver: SessionWorker, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
+    driver: CommandWorker, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
 ) -> AsyncIterator[AppDriver]:
     async with run_app(DebuggerScreen(driver, note, actions), size) as screen:
         yield screen

@@ -26,7 +26,7 @@ from loopdbg.tui.render.pane_layout import (
     tab_for_pane,
 )
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 from text_models import SAMPLES, sample
 
 #: The panes that are present at every stop.
@@ -138,7 +138,7 @@ async def test_full_screen_shows_one_pane() -> None:
 async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     path = SAMPLES / "mandelbrot.onnx"
-    first = DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    first = DebuggerScreen(CommandWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
     async with run_app(first, (80, 24)) as screen:
         body = screen.panes["body"]
         inner = next(k for k, line in enumerate(body.lines) if "for k in range" in line.text)
@@ -154,7 +154,7 @@ async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.
     assert _load_arrangement(path) == kept
     # Folds belong to the model; tabs and panes belong to the user.
     assert _load_arrangement(SAMPLES / "lstm.xml") == PaneArrangement(1, "back-edges", {})
-    again = DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    again = DebuggerScreen(CommandWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
     async with run_app(again, (80, 24)) as screen:
         assert [name for name, pane in screen.panes.items() if pane.display] == ["back-edges"]
         assert screen.panes["back-edges"].has_focus
@@ -164,7 +164,7 @@ async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.
         assert len(screen.panes["body"].lines) == rows - hidden
     # In a modified model, lines with other texts are not taken for folded heads.
     other = PaneArrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
-    async with run_app(DebuggerScreen(SessionWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
+    async with run_app(DebuggerScreen(CommandWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
         assert len(screen.panes["body"].lines) == rows and screen.pane_control.arrangement == PaneArrangement()
 
 

@@ -123,8 +123,8 @@ async def test_quit_ends_an_endless_loop() -> None:
         await until_running(screen)
         await screen.pilot.press("q")
     assert screen.app.return_value == 0
-    screen.session_worker._thread.join(IDLE_TIMEOUT_SECONDS)
-    assert not screen.session_worker._thread.is_alive()
+    screen.session_worker.close(IDLE_TIMEOUT_SECONDS)
+    assert not screen.session_worker.busy
 
 
 async def test_type_ahead_is_not_lost() -> None:

@@ -34,7 +34,7 @@ from loopdbg.tui.screens.debugger.run_control import RunControl
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 from recordings import record_run
 from screen_svg import render_screen
 from text_models import BRANCHES, ROWS, model, sample
@@ -63,7 +63,7 @@ def load_case(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
 
 def debugger(opened: tuple[Model, Mapping[str, Any]]) -> App[int]:
     """The debugger on a model."""
-    return LoopdbgApp(DebuggerScreen(SessionWorker(*opened, None), "inputs.npz"))
+    return LoopdbgApp(DebuggerScreen(CommandWorker(*opened, None), "inputs.npz"))
 
 
 def recorded(path: Path) -> App[int]:
@@ -71,7 +71,7 @@ def recorded(path: Path) -> App[int]:
     with record_run(path / "newton.loopdb", *sample("newton_sqrt.onnx"))[0]:
         pass
     replay = Replay(Trace.open(path / "newton.loopdb"))
-    return LoopdbgApp(DebuggerScreen(SessionWorker(replay.model, {}, None, replay), "from newton.loopdb"))
+    return LoopdbgApp(DebuggerScreen(CommandWorker(replay.model, {}, None, replay), "from newton.loopdb"))
 
 
 def lesson() -> App[int]:

@@ -21,7 +21,7 @@ from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
-from loopdbg.tui.session_worker import SessionWorker
+from loopdbg.tui.command_worker import CommandWorker
 from text_models import SAMPLES, model, sample
 
 TEXT = """
@@ -230,19 +230,19 @@ async def test_remaining_start_screen_keys_work() -> None:
 
 @pytest.mark.parametrize(("width", "message"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
 async def test_header_shows_that_inputs_are_random(width: int, message: str) -> None:
-    debugger = DebuggerScreen(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
+    debugger = DebuggerScreen(CommandWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
     async with run_app(debugger, (width, 24)) as screen:
         assert (
             message in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
         )
     async with run_app(
-        DebuggerScreen(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
+        DebuggerScreen(CommandWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
     ) as screen:
         assert "RANDOM" not in screen.header, "what a note says is for people"
 
 
 async def test_restart_replaces_random_inputs() -> None:
-    worker = SessionWorker(*sample("lstm.xml"), None)
+    worker = CommandWorker(*sample("lstm.xml"), None)
     debugger = DebuggerScreen(worker, "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
     async with run_app(debugger) as screen:
         notes = []

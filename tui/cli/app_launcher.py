@@ -14,7 +14,7 @@ from ..actions import PANES, configured_actions
 from ..app import LoopdbgApp
 from ..render.pane_layout import TABS, PaneArrangement
 from ..screens.debugger.screen import DebuggerScreen, lesson_screen
-from ..session_worker import SessionWorker
+from ..command_worker import CommandWorker
 from .model_inputs.gather import RunInputs
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run_model_app(
         UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
-    worker = SessionWorker(model, inputs.values, max_iterations, error_text=to_text)
+    worker = CommandWorker(model, inputs.values, max_iterations, error_text=to_text)
     worker.console.file_access = access
     screen = DebuggerScreen(worker, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
     return _run_and_save_arrangement(screen, model.path)
@@ -54,7 +54,7 @@ def run_replay_app(
     """
     actions = configured_actions()
     path = replay.trace.path
-    worker = SessionWorker(replay.model, {}, None, replay, to_text)
+    worker = CommandWorker(replay.model, {}, None, replay, to_text)
     worker.console.file_access = access
     return _run_and_save_arrangement(
         DebuggerScreen(worker, f"from {path.name}", actions, arrangement=_load_arrangement(path)), path

@@ -25,7 +25,7 @@ from ..render.inspector_text import index_text, series_lines, statistics_lines
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, StyledLine, styled_line, truncate
 from ..render.targets import ValueKind, ValueTarget
-from ..session_worker import SessionWorker
+from ..command_worker import CommandWorker
 from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid
@@ -53,7 +53,7 @@ class InspectorScreen(ModalBase[str | None]):
 
     def __init__(
         self,
-        worker: SessionWorker,
+        worker: CommandWorker,
         target: ValueTarget,
         state: ScreenState,
         plot: bool = False,

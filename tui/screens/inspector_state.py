@@ -10,8 +10,8 @@ from ...debugger.statistics.axis_growth import AxisGrowth
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.streaming_stats import TensorChange, TensorStatistics
 from ...debugger.statistics.tensor_ref import TensorRef
+from ..command_worker import CommandWorker
 from ..render.inspector_text import IterationSeries
-from ..session_worker import SessionQuery, SessionWorker
 from .inspected_value import InspectedValue, as_tensor
 from .inspector_jobs import TensorJobs
 
@@ -39,7 +39,7 @@ class InspectorState:
     """Navigates through iterations without moving the session."""
 
     def __init__(
-        self, inspected: InspectedValue, worker: SessionWorker, observer: InspectorObserver, jobs: TensorJobs
+        self, inspected: InspectedValue, worker: CommandWorker, observer: InspectorObserver, jobs: TensorJobs
     ) -> None:
         self.inspected = inspected
         self._session_worker = worker
@@ -136,7 +136,7 @@ class InspectorState:
             else:
                 self._observer.call_in_screen(on_result, result)
 
-        if not self._session_worker.query(SessionQuery(query, deliver)):
+        if not self._session_worker.query(query, deliver):
             self._observer.say_busy()
 
     def query_series(self) -> None:

@@ -11,10 +11,10 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from ...debugger.session.worker import RunProgress
 from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, limit_text, rate_text
 from ..render.stop_view import FrameView, ScreenState
 from ..render.styled_text import Role, Span, StyledLine, shorten_name, styled_line, truncate_spans
-from ..session_worker import RunProgress
 from .strips import LineWidget
 
 #: Between the names of frames.

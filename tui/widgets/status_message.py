@@ -6,8 +6,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
+from ...debugger.session.worker import RunProgress
 from ..render.formatting import escape_unprintable
-from ..session_worker import RunProgress
 from .cached_styles import cache_rows
 
 
@@ -28,7 +28,7 @@ class StatusMessage(Static):
     def say_running(self, progress: RunProgress, name: str, iterations: int | None, key: str) -> None:
         """Show the progress of a command until the next :meth:`say`; ``key``: the key that interrupts it."""
         done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
-        self._set_text(f"{progress.command}: {progress.seconds:.1f} s{done} · {key} interrupts", False)
+        self._set_text(f"{progress.label}: {progress.seconds:.1f} s{done} · {key} interrupts", False)
 
     def _set_text(self, text: str, error: bool) -> None:
         text = escape_unprintable(text)

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from ....debugger.lessons.learner import Learner
 from ...render.stop_view import ScreenState
-from ...session_worker import CommandFinished
+from ...command_worker import CommandFinished
 from ...widgets.lesson import CardView, LessonPane
 from ...widgets.pane import Pane
 

@@ -15,7 +15,7 @@ from ...actions import ActionTarget
 from ...render.display_values import DisplayValue
 from ...render.stop_view import ScreenState, StopView, live_screen_state
 from ...render.targets import IterationTarget
-from ...session_worker import CommandFinished, RunProgress, SessionWorker
+from ...command_worker import CommandFinished, RunProgress, CommandWorker
 from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
 from ..breakpoint_editor import BreakpointScreen
 from ..graph import GraphScreen
@@ -33,7 +33,7 @@ class RunControl(ActionTarget):
     of random inputs by name."""
 
     def __init__(
-        self, screen: DebuggerScreen, worker: SessionWorker, inputs_note: str, seeds: Mapping[str, int] | None
+        self, screen: DebuggerScreen, worker: CommandWorker, inputs_note: str, seeds: Mapping[str, int] | None
     ) -> None:
         self._screen = screen
         self.session_worker = worker

@@ -25,7 +25,7 @@ from ...actions import (
 )
 from ...render.pane_layout import PaneArrangement
 from ...render.stop_view import ScreenState
-from ...session_worker import CommandFinished, SessionWorker
+from ...command_worker import CommandFinished, CommandWorker
 from ...widgets.cached_styles import cache_rows
 from ...widgets.console import FIND_SIGN, ConsolePane
 from ...widgets.detail_line import DetailLine
@@ -61,7 +61,7 @@ class DebuggerScreen(MainScreen):
 
     def __init__(
         self,
-        worker: SessionWorker,
+        worker: CommandWorker,
         inputs_note: str = "",
         actions: Sequence[Action] | None = None,
         seeds: Mapping[str, int] | None = None,
@@ -285,6 +285,6 @@ def _group_releasable(actions: Sequence[Action]) -> dict[str, list[Action]]:
 def lesson_screen(learner: Learner, actions: Sequence[Action] | None = None) -> DebuggerScreen:
     """The debugger on a lesson, with the learner attached to its console."""
     session = learner.create_session()
-    worker = SessionWorker(session.model, {}, None, session)
+    worker = CommandWorker(session.model, {}, None, session)
     learner.attach_console(worker.console)
     return DebuggerScreen(worker, "of the lesson", actions, learner=learner)
