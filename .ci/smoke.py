@@ -116,8 +116,8 @@ def _command_output(*arguments: str) -> str:
 async def screen(model: Path) -> str:
     """Start the screen without a terminal, which needs the packaged style sheet; returns its header."""
     from loopdbg.tui.app import LoopdbgApp
-    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.command_worker import CommandWorker
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 
     debugger = DebuggerScreen(CommandWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
     app = LoopdbgApp[int](debugger)

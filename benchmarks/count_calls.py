@@ -60,8 +60,8 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
 
     from loopdbg import load
     from loopdbg.tui.app import LoopdbgApp
-    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.command_worker import CommandWorker
+    from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 
     driver = CommandWorker(load(model), dict(np.load(model.with_suffix(".inputs.npz"))), None)
     debugger, run_command = DebuggerScreen(driver, "inputs.npz"), driver._run_command

@@ -174,8 +174,8 @@ def stop_lines() -> list[str]:
     wall-clock and CPU time; other processes do not affect the latter."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.command_worker import CommandWorker, SessionCommand
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-    from loopdbg.tui.command_worker import SessionCommand, CommandWorker
 
     model = _write_model(halving_loop(4))
     inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
@@ -243,10 +243,10 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
     screen in addition to that of the session."""
     from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.command_worker import CommandWorker, SessionCommand
     from loopdbg.tui.render.targets import ValueKind, ValueTarget
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.screens.inspector import InspectorScreen
-    from loopdbg.tui.command_worker import SessionCommand, CommandWorker
 
     model = _write_model(halving_loop(elements))
     nbytes = 4 * elements

@@ -21,8 +21,8 @@ from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 from loopdbg.tui.command_worker import CommandWorker
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 
 ROOT = Path(__file__).parents[1]
 #: The export names fonts on a server; a picture should ask no one.

@@ -24,8 +24,8 @@ from textual.pilot import Pilot
 
 import loopdbg
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.command_worker import CommandWorker
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from screen_svg import (

@@ -14,7 +14,6 @@ from textual.message import Message
 from ..debugger.frontends.console.completion import complete
 from ..debugger.frontends.console.console import Console, QuitRequest
 from ..debugger.session.session import Reason, Session, Stop
-from ..debugger.session.session_base import SessionBase
 from ..debugger.session.worker import SessionWorker
 from ..runtime.api_boundary import ApiBoundary
 from ..runtime.errors import LoopdbgError, UsageError
@@ -103,7 +102,7 @@ class CommandWorker(SessionWorker):
         model: Model,
         inputs: Mapping[str, Data],
         max_iterations: int | None,
-        session: SessionBase | None = None,
+        session: Session | None = None,
         error_text: Callable[[LoopdbgError], str] = str,
     ) -> None:
         super().__init__(lambda: self.console.session)
@@ -155,7 +154,7 @@ class CommandWorker(SessionWorker):
         self.enqueue(partial(self._execute, command), lambda message, error: self.post(message), command)
         return True
 
-    def query(self, compute: Callable[[SessionBase], Any], on_result: Callable[[Any, str | None], object]) -> bool:
+    def query(self, compute: Callable[[Session], Any], on_result: Callable[[Any, str | None], object]) -> bool:
         """Query the session at its current stop; False if the running command may take long. ``on_result`` receives
         the result, or None and the error message, in the worker thread."""
         if not all(label is None or label in SHORT_COMMANDS for label in self.pending):

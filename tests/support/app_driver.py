@@ -17,11 +17,11 @@ from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.tui.actions import Action
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.render.stop_view import ScreenState
 from loopdbg.tui.render.target_base import Target
 from loopdbg.tui.screens.debugger.lesson_panel import LessonPanel
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-from loopdbg.tui.command_worker import CommandWorker
 from recordings import record_run
 from text_models import sample
 from ui_idle import IDLE_TIMEOUT_SECONDS

@@ -14,6 +14,7 @@ from loopdbg.tui import user_state
 from loopdbg.tui.actions import PANES
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.app_launcher import _load_arrangement, _run_and_save_arrangement
+from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.render.pane_layout import (
     ONE_LINE,
     TABS,
@@ -26,7 +27,6 @@ from loopdbg.tui.render.pane_layout import (
     tab_for_pane,
 )
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
-from loopdbg.tui.command_worker import CommandWorker
 from text_models import SAMPLES, sample
 
 #: The panes that are present at every stop.

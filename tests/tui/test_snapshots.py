@@ -30,11 +30,11 @@ from loopdbg.runtime.model import Model
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.model_inputs.draft import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
+from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.screens.debugger.run_control import RunControl
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
-from loopdbg.tui.command_worker import CommandWorker
 from recordings import record_run
 from screen_svg import render_screen
 from text_models import BRANCHES, ROWS, model, sample

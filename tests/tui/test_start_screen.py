@@ -17,11 +17,11 @@ from loopdbg.tui.cli.commands.start import sample_models
 from loopdbg.tui.cli.model_inputs.draft import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import gather_inputs
 from loopdbg.tui.cli.options import add_run_options
+from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
-from loopdbg.tui.command_worker import CommandWorker
 from text_models import SAMPLES, model, sample
 
 TEXT = """

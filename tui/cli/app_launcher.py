@@ -12,9 +12,9 @@ from ...runtime.model import Model
 from .. import user_state
 from ..actions import PANES, configured_actions
 from ..app import LoopdbgApp
+from ..command_worker import CommandWorker
 from ..render.pane_layout import TABS, PaneArrangement
 from ..screens.debugger.screen import DebuggerScreen, lesson_screen
-from ..command_worker import CommandWorker
 from .model_inputs.gather import RunInputs
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from ...debugger.statistics.tensor_slice import TensorSlice
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import group_digits
 from ..actions import ACTIONS, Action, ActionContext, Condition, ScreenKind, interrupt_key
+from ..command_worker import CommandWorker
 from ..render.formatting import escape_unprintable, largest_change_text, number_text, scalar_text, value_text
 from ..render.inspector_text import index_text, series_lines, statistics_lines
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, StyledLine, styled_line, truncate
 from ..render.targets import ValueKind, ValueTarget
-from ..command_worker import CommandWorker
 from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid

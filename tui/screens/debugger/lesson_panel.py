@@ -8,8 +8,8 @@ from dataclasses import replace
 from textual.widget import Widget
 
 from ....debugger.lessons.learner import Learner
-from ...render.stop_view import ScreenState
 from ...command_worker import CommandFinished
+from ...render.stop_view import ScreenState
 from ...widgets.lesson import CardView, LessonPane
 from ...widgets.pane import Pane
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from ....debugger.session.stop import Reason
+from ....debugger.session.worker import RunProgress
 from ....runtime.errors import LoopdbgError, UsageError
 from ...actions import ActionTarget
+from ...command_worker import CommandFinished, CommandWorker
 from ...render.display_values import DisplayValue
 from ...render.stop_view import ScreenState, StopView, live_screen_state
 from ...render.targets import IterationTarget
-from ...command_worker import CommandFinished, RunProgress, CommandWorker
 from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
 from ..breakpoint_editor import BreakpointScreen
 from ..graph import GraphScreen

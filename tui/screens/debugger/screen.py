@@ -23,9 +23,9 @@ from ...actions import (
     interrupt_key,
     key_name,
 )
+from ...command_worker import CommandFinished, CommandWorker
 from ...render.pane_layout import PaneArrangement
 from ...render.stop_view import ScreenState
-from ...command_worker import CommandFinished, CommandWorker
 from ...widgets.cached_styles import cache_rows
 from ...widgets.console import FIND_SIGN, ConsolePane
 from ...widgets.detail_line import DetailLine
