@@ -13,7 +13,8 @@ from ...runtime.graph import Graph, Value, bodies
 from ...runtime.model import Model
 from ...runtime.modelfile.onnx_graph import all_names, walk_graphs
 from ...runtime.text import fresh_name
-from ..compare.align.alignment import Alignment
+from ..compare.alignment.edit_script import script_of
+from ..compare.alignment.model_alignment import ModelAlignment
 from ..compare.running.loop_matching import match_loops
 from ..compare.running.sides import ModelSide
 
@@ -65,16 +66,12 @@ def _corresponding_values(left: Model, right: Model, inputs: Mapping[str, Any]) 
     sides = [ModelSide(left, inputs), ModelSide(right, _inputs_for_right(left, right, inputs))]
     pairs = match_loops(sides[0].loops, sides[1].loops, {}).pairs
     loops = [(p.left.loop, p.right.loop) for p in pairs if p.left.loop is not None and p.right.loop is not None]
-    alignment = Alignment(left.graph, right.graph, loops)
-    matches = [*alignment.counterparts[0].items(), *zip(left.graph.outputs, right.graph.outputs, strict=False)]
-    matches += [
-        (a, b)
-        for left_node, right_node in alignment.nodes_by_left.items()
-        for a, b in zip(left_node.outputs, right_node.outputs, strict=False)
-        if a is not None and b is not None
-    ]
+    alignment = ModelAlignment(left.graph, right.graph, loops)
+    script = script_of(alignment)
+    matches = [*script.matched.items(), *script.aligned.items()]
+    matches += zip(left.graph.outputs, right.graph.outputs, strict=False)
     for a, b in matches:
-        x, y = alignment.left.constant(a), alignment.right.constant(b)
+        x, y = (side.by_value[value].data for side, value in zip(alignment.pairs.sides, (a, b), strict=True))
         same = x is not None and y is not None and np.array_equal(x, y)
         if a.name == b.name or same or (x is None and y is None):
             yield a, b

@@ -94,7 +94,7 @@ def test_a_condition_that_ends_nothing() -> None:
     other = IGNORED.replace("Identity (less)", "Identity (c)")
     result = compare_models(IGNORED, other, n=3, top=1, x=False)
     assert not result.same and [kind for kind, _ in static_differences(result)] == ["condition"]
-    assert blamed_cause(result) == "condition h_next"
+    assert blamed_cause(result) == "condition c"
 
 
 def test_one_of_two_equal_nodes() -> None:

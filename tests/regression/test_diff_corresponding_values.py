@@ -41,9 +41,9 @@ def test_it_ends_where_operators_do_not_correspond() -> None:
     result = compare_models(PRODUCT, other, x=F32([0.05, -0.1, 0.2]))
     assert (
         static_differences(result) == [("node added", "hs"), ("node added", "hw")]
-        and blamed_cause(result) == "result hw"
+        and blamed_cause(result) == "Tanh h_next"
     )
-    assert "MatMul" in report_text(result) and "what they are fed does not correspond" in report_text(result)
+    assert "it reads 'hw' here, 'hw' there, which Div 'Div_3' computes on that side alone" in report_text(result)
 
 
 def test_an_operator_whose_result_a_body_captures() -> None:

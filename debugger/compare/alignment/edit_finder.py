@@ -12,15 +12,15 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, System, Value, bodies
+from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition import condition_slice
-from ..align.constant_relations import describe_constant_relation
-from ..align.loop_ports import LoopAlignment
-from ..align.normal_form import COMMUTATIVE_OPERATORS, attributes_without_defaults, canonical_operator
 from ..edits import Edit, EditKind, EditPlace
+from ..normal_form.operators import canonical_operator
 from ..normal_form.rules import cast_dtype
-from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
+from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term
 from ..numbering.value_numbers import slice_geometry
+from ..report.constant_relations import describe_constant_relation
+from ..running.value_comparison import Tolerance, compare
 from .edit_texts import (
     EditTexts,
     Texts,
@@ -36,11 +36,11 @@ from .edit_texts import (
     sliced_input_text,
     trip_count_text,
 )
+from .loop_ports import LoopAlignment
 from .model_alignment import ModelAlignment
-from .node_alignment import term_name
+from .term_pairs import term_name
 
-#: The most nodes that may be added or omitted in one place.
-_MAX_PATH = 16
+_QUANTIZED_ROUNDING = Tolerance(0.0, 0.0, peak_fraction=1 / 127)
 
 
 class EditFinder:
@@ -52,11 +52,8 @@ class EditFinder:
         self._same_system = alignment.numbers.options.same_system
         self._paths = tuple(_scope_paths(side.graph) for side in self._pairs.sides)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
-        self._constant_keys = tuple(
-            {alignment.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
-            for side in self._pairs.sides
-        )
-        self._texts = EditTexts(self._pairs, self._constant_keys)
+        self._same = self._pairs.same
+        self._texts = EditTexts(self._pairs)
         self._edits: dict[tuple[Any, ...], tuple[int, Edit, list[EditPlace]]] = {}
         #: The place that is compared.
         self._place = EditPlace("", None, None)
@@ -128,7 +125,7 @@ class EditFinder:
         if terms[0] is None or terms[1] is None:
             return
         self._place = EditPlace("value", terms[0].value, terms[1].value)
-        for name in self._changed_attributes(left, right):
+        for name in self._alignment.changed_attributes(left, right):
             self._add(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
         for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
             operands = [
@@ -136,11 +133,6 @@ class EditFinder:
                 for side, value in zip(self._pairs.sides, (a, b), strict=True)
             ]
             self._compare_operand(operands[0], operands[1], (terms[0], terms[1]), EditKind.OPERAND, str(k))
-
-    def _same(self, left: Term | None, right: Term | None) -> bool:
-        if left is None or right is None:
-            return left is right
-        return self._pairs.local_id(left) == self._pairs.local_id(right) or self._alignment.numbers.equal(left, right)
 
     # -- nodes
 
@@ -162,7 +154,7 @@ class EditFinder:
             self._compare_attributes(left, right)
         # A condition that is tested before an iteration reads what is carried, otherwise the results.
         is_shifted = left.node in self._shifted and left.operator == right.operator
-        for k, (a, b) in enumerate(self._operand_pairs(left, right)):
+        for k, (a, b) in enumerate(self._pairs.operand_pairs(left, right)):
             if not is_shifted or (a is not None and b is not None and a.is_constant and b.is_constant):
                 self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
         if left.is_constant and right.is_constant and self._computes_same(left, right):
@@ -177,18 +169,6 @@ class EditFinder:
             and len(left.operands) == len(right.operands)
             and all(numbers.equal(a, b) for a, b in zip(left.operands, right.operands, strict=True))
         )
-
-    def _operand_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term | None, Term | None]]:
-        if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
-            yield from zip_longest(left.operands, right.operands)
-            return
-        lefts, rights = list(left.operands), list(right.operands)
-        for a in left.operands:
-            match = next((b for b in rights if self._same(a, b)), None)
-            if match is not None:
-                lefts.remove(a)
-                rights.remove(match)
-        yield from zip_longest(lefts, rights)
 
     def _compare_attributes(self, left: Term, right: Term) -> None:
         a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
@@ -231,18 +211,20 @@ class EditFinder:
             if left.is_constant and right.is_constant:
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
                     return  # their own operands differ
+                if self._pairs.is_weight_pair(left, right):
+                    return
                 if self._added_or_omitted(left, right, reader, texts):
                     return
                 if self._negated_by_operator(left, right, reader):
                     self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
                     return
-                if not self._both_known(left, right):
+                if not self._pairs.both_known(left, right):
                     self._constant(left, right, reader)
                     return
             elif (
-                self._equal_by_declared_shape(left, right)
+                self._pairs.equal_by_declared_shape(left, right)
                 or self._added_or_omitted(left, right, reader, texts)
-                or (not self._same_system and not self._may_be_rewired(left, right))
+                or (not self._same_system and not self._pairs.may_be_rewired(left, right))
             ):
                 return
         key = (kind, *reader, detail, port and port[0])
@@ -258,32 +240,12 @@ class EditFinder:
             and left.data.item() == -right.data.item()
         )  # fmt: skip
 
-    def _equal_by_declared_shape(self, left: Term, right: Term) -> bool:
-        """Whether one of two values is a constant that the other equals if declared shapes are right."""
-        if left.is_constant is right.is_constant:
-            return False
-        a, b = (
-            side.declared.value_of(term.value) if term.data is None and term.value is not None else term.data
-            for side, term in zip(self._pairs.sides, (left, right), strict=True)
-        )
-        return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
-
-    def _may_be_rewired(self, left: Term, right: Term) -> bool:
-        """Whether two values of two systems with one use show that another value is read: the other system may need
-        other nodes for the same, and TensorRT a counter."""
-        known = [term.is_constant or term in self._pairs.twins for term in (left, right)]
-        return all(known) or (any(known) and System.TENSORRT not in (side.graph.system for side in self._pairs.sides))
-
-    def _both_known(self, left: Term, right: Term) -> bool:
-        """Whether both models have both constants, under other names: then another one is read."""
-        numbers = self._alignment.numbers
-        return (
-            term_name(left) != term_name(right)
-            and numbers.constant_key(left) in self._constant_keys[1]
-            and numbers.constant_key(right) in self._constant_keys[0]
-        )
-
     def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
+        if self._alignment.quantized_side is not None and left.data is not None and right.data is not None:
+            # Rounding by one quantisation step of the largest weight is expected.
+            delta = compare(left.data, right.data, _QUANTIZED_ROUNDING, loose_shape=not self._same_system)
+            if not delta.kind:
+                return
         relation = describe_constant_relation(left.data, right.data)
         texts = self._texts.distinct(changed_constant_texts(left, right), (left, right))
         names = term_name(left), term_name(right)
@@ -295,12 +257,15 @@ class EditFinder:
 
     def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None) -> bool:
         """Edits of the nodes that only one model has between a value and its reader. ``texts``: of the reader."""
-        for side, term, target in ((1, right, left), (0, left, right)):
-            path = self._path(term, target, side)
-            if path:
-                self._add_path(side, path, target, reader, texts or self._texts.assignments(reader))
-                return True
-        if self._is_unpaired(left) and self._is_unpaired(right) and not (left.is_constant and right.is_constant):
+        side, path = self._pairs.one_sided_path(left, right)
+        if path:
+            self._add_path(side, path, (left, right)[1 - side], reader, texts or self._texts.assignments(reader))
+            return True
+        if (
+            self._pairs.is_unpaired(left)
+            and self._pairs.is_unpaired(right)
+            and not (left.is_constant and right.is_constant)
+        ):
             self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             return True
         return False
@@ -334,38 +299,13 @@ class EditFinder:
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
-            names = self._changed_attributes(nodes[0], nodes[1])
+            names = self._alignment.changed_attributes(nodes[0], nodes[1])
             counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
             if nodes[0].op_type == nodes[1].op_type and names:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
             elif counts[0] != counts[1]:
                 kind = EditKind.OPERAND
         self._add(kind, left, right, ("node", left, right), detail)
-
-    def _changed_attributes(self, left: Operation, right: Operation) -> list[str]:
-        """The names of the attributes that differ."""
-        a, b = (
-            attributes_without_defaults(node, side.graph.system)
-            for side, node in zip(self._pairs.sides, (left, right), strict=True)
-        )
-        return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
-
-    def _is_unpaired(self, term: Term) -> bool:
-        return term not in self._pairs.twins and not term.is_leaf
-
-    def _path(self, term: Term, target: Term, side: int, depth: int = _MAX_PATH) -> list[Term]:
-        """The unpaired terms from one term down to what corresponds to the target, which is the last one; empty without
-        such a path."""
-        if not self._is_unpaired(term) or not depth:
-            return []
-        for operand in operands_below(term):
-            pair = (target, operand) if side else (operand, target)
-            if self._same(*pair):
-                return [term, operand]
-            below = self._path(operand, target, side, depth - 1)
-            if below:
-                return [term, *below]
-        return []
 
     # -- loops and outputs
 

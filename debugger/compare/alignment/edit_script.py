@@ -24,7 +24,11 @@ def edit_script(
         loops: the pairs of loops; None: by their names and bodies.
         names: of inputs, loops and loop ports of the left model the names in the right one.
     """
-    alignment = ModelAlignment(left, right, loops, names)
+    return script_of(ModelAlignment(left, right, loops, names))
+
+
+def script_of(alignment: ModelAlignment) -> EditScript:
+    """The edit script of two aligned models."""
     edits = tuple(EditFinder(alignment).find())
     matched, aligned = _value_pairs(alignment)
     return EditScript(edits, matched, aligned, _spellings(alignment))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -33,11 +32,10 @@ _LEAF_WORDS: Mapping[str, str] = {
 
 
 class EditTexts:
-    """Writes the texts of both models. ``constant_keys``: by side, what identifies a constant, with its term."""
+    """Writes the texts of both models."""
 
-    def __init__(self, pairs: TermPairs, constant_keys: Sequence[Mapping[Any, Term]]) -> None:
+    def __init__(self, pairs: TermPairs) -> None:
         self._pairs = pairs
-        self._constant_keys = constant_keys
         self._formatters = tuple(NodeFormatter(ProducerMap.for_graph(side.graph)) for side in pairs.sides)
 
     def assignment(self, side: int, term: Term | None) -> str:
@@ -123,8 +121,8 @@ class EditTexts:
 
     def _operand_notes(self, operands: _TermPair) -> Texts:
         left, right = (self._operand_note(k, operand) for k, operand in enumerate(operands))
-        counterpart = self._counterpart_text(operands[1])
-        return left, f"{right}, which {counterpart.partition(' ')[2]}" if counterpart else right
+        counterpart = self._pairs.counterpart_text(operands[1])
+        return left, f"{right}, which {counterpart}" if counterpart else right
 
     def _operand_note(self, side: int, operand: Term | None) -> str:
         """What identifies an operand."""
@@ -143,15 +141,8 @@ class EditTexts:
 
     def _counterpart_text(self, operand: Term | None) -> str:
         """The left counterpart of a right operand in words; empty if it has the same name."""
-        if operand is None or operand.value is None:
-            return ""
-        twin = self._pairs.twins.get(operand)
-        if operand.is_constant:
-            twin = self._constant_keys[0].get(self._pairs.numbers.constant_key(operand))
-        if twin is None or twin.value is None or twin.value.name == operand.value.name:
-            return ""
-        relation = "holds the same as" if operand.is_constant else "corresponds to"
-        return f"{display_name(operand.value)} {relation} {display_name(twin.value)}"
+        text = self._pairs.counterpart_text(operand)
+        return f"{display_name(operand.value)} {text}" if text and operand is not None else ""
 
     def _source_node(self, side: int, term: Term) -> Node | None:
         return self._pairs.sides[side].source_node(term.node)

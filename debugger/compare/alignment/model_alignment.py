@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from ....runtime.graph import BackEdge, Graph, If, Loop, SlicedInput, Value, bodies
-from ..align.loop_ports import LoopAlignment, best_matches, type_fit
-from ..align.value_numbering import float_types, narrower_side
+from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ...describe.code_lines import CodeLines
+from ...describe.termination import carried_condition
 from ..causes.narrow_types import dtype_by_name
 from ..normal_form.lowering import constants_without_data, lower
-from ..normal_form.terms import Term
+from ..normal_form.operators import attributes_without_defaults
+from ..normal_form.terms import LoopTerms, Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, slice_geometry
+from ..running.value_comparison import Tolerance
+from .loop_ports import LoopAlignment, best_matches, name_evidence, type_fit
 from .node_alignment import NodeAlignment
+from .number_formats import QUANTIZED_PEAK_TOLERANCE, float_types, narrower_side, quantized_side
 from .term_pairs import ScopePair, TermPairs
 
 #: Pairs of results with their role.
@@ -20,7 +25,63 @@ _Ends = list[tuple[Term, Term, Hashable]]
 _PASSES = 3
 
 
-class ModelAlignment:
+class AlignedModels:
+    """Two models and what corresponds to what. ``pairs``: of terms, loops and ports; ``narrower_side``: the side with
+    the narrower float type, and that type; ``quantized_side``: that of the model in 8 bits."""
+
+    def __init__(
+        self,
+        pairs: TermPairs,
+        same_system: bool = True,
+        different_float_types: bool = False,
+        narrower: tuple[int, str] | None = None,
+        quantized: int | None = None,
+    ) -> None:
+        self.pairs, self.numbers = pairs, pairs.numbers
+        self.loops = pairs.loops
+        self.same_system, self.different_float_types = same_system, different_float_types
+        self.narrower_side, self.quantized_side = narrower, quantized
+        self.code = CodeLines(pairs.left.graph), CodeLines(pairs.right.graph)
+
+    @property
+    def is_bit_exact(self) -> bool:
+        """Whether the same computation is bit-identical on both sides."""
+        return self.same_system and not self.different_float_types and self.quantized_side is None
+
+    def adapt_tolerance(self, base: Tolerance) -> Tolerance:
+        """The tolerance for the two models: that of the narrower float type, also for values widened again."""
+        if self.quantized_side is not None and base.rtol is None and base.atol is None:
+            base = replace(base, peak_fraction=max(base.peak_fraction, QUANTIZED_PEAK_TOLERANCE))
+        return base if self.narrower_side is None else replace(base, narrowest_dtype=self.narrower_side[1])
+
+    def counterpart(self, side: int, value: Value) -> Value | None:
+        """The value of the other side that corresponds to one of ``side``; None if there is none."""
+        twin = self.pairs.twins.get(self.pairs.sides[side].by_value[value])
+        return None if twin is None else twin.value
+
+    def changed_attributes(self, left: Operation, right: Operation) -> list[str]:
+        """The names of the attributes that differ."""
+        a, b = (
+            attributes_without_defaults(node, side.graph.system)
+            for side, node in zip(self.pairs.sides, (left, right), strict=True)
+        )
+        return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+
+    def opened_operators(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
+        """The operators that two nodes were expanded from; None if one of them was not expanded."""
+        a, b = (side.opened.get(node) for side, node in zip(self.pairs.sides, (left, right), strict=True))
+        return (a, b) if isinstance(a, Operation) and isinstance(b, Operation) else None
+
+
+class SelfAlignment(AlignedModels):
+    """A model and itself."""
+
+    def __init__(self, graph: Graph) -> None:
+        lowered = lower(graph)
+        super().__init__(TermPairs(lowered, lowered, ValueNumbers(lowered, lowered, [])))
+
+
+class ModelAlignment(AlignedModels):
     """The alignment of two models. ``loops``: the pairs of loops; ``names``: of values of the left model those in the
     right one."""
 
@@ -33,14 +94,16 @@ class ModelAlignment:
     ) -> None:
         same_system = left.system is right.system
         ignore_casts = float_types(left) != float_types(right)
-        narrow = narrower_side(left, right)
+        narrow, quantized = narrower_side(left, right), quantized_side(left, right)
         self.names = names or {}
         self.inputs = _match_inputs(left, right, self.names)
         options = NumberingOptions(same_system, None if narrow is None else dtype_by_name(narrow[1]))
         unknown = constants_without_data(left) | constants_without_data(right)
-        lowered = [lower(graph, ignore_casts, not same_system, unknown) for graph in (left, right)]
-        self.numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
-        self.pairs = TermPairs(lowered[0], lowered[1], self.numbers)
+        settings = ignore_casts, not same_system, unknown, quantized is not None
+        lowered = [lower(graph, *settings) for graph in (left, right)]
+        numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
+        pairs = TermPairs(lowered[0], lowered[1], numbers)
+        super().__init__(pairs, same_system, ignore_casts, narrow, quantized)
         self._requested_loops = None if loops is None else dict(loops)
         self.exact_colors = self.numbers.local_colors()
         self.initial_colors = self.numbers.local_colors(with_initial=True)
@@ -149,13 +212,15 @@ class ModelAlignment:
         edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
         similarity = _EdgeSimilarity(self, (left, right), uses)
         pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, similarity.score, self.names)
+        self._note_one_sided(pair, skipped)
         ends: _Ends = []
         for k, (edge, other_edge, _) in enumerate(pair.edges):
             self._pair(lefts.params[edge], rights.params[other_edge])
             self._add_end(lefts.initials[edge], rights.initials[other_edge], (*label, "initial value", k))
             ends.append((lefts.results[edge], rights.results[other_edge], (*label, "back edge", k)))
-        if lefts.condition is not None and rights.condition is not None:
-            ends.append((lefts.condition, rights.condition, (*label, "condition")))
+        conditions = self._condition_result(lefts, skipped), self._condition_result(rights, skipped)
+        if conditions[0] is not None and conditions[1] is not None:
+            ends.append((conditions[0], conditions[1], (*label, "condition")))
         self._align_graphs(left.body, right.body, ends, pair)
 
     def _left(self, value: Value) -> Term:
@@ -171,10 +236,11 @@ class ModelAlignment:
     def _match_conditions(self, pair: LoopAlignment) -> list[BackEdge]:
         """Pair the conditions that the bodies receive: in an IR a carried value, otherwise a parameter of its own."""
         sides = [self.pairs.left.loops[pair.left], self.pairs.right.loops[pair.right]]
-        edges = [
-            next((edge for edge, result in terms.results.items() if terms.condition is result), None) for terms in sides
-        ]
         inputs = [terms.condition_input for terms in sides]
+        tested_first = [carried_condition(loop) for loop in (pair.left, pair.right)]
+        if (tested_first[0] is None) is not (tested_first[1] is None):
+            return self._match_carried_condition(pair, tested_first)
+        edges = [_condition_edge(terms, received) for terms, received in zip(sides, reversed(inputs), strict=True)]
         if inputs[0] is not None and inputs[1] is not None:
             self._pair(inputs[0], inputs[1])
             return []
@@ -188,6 +254,35 @@ class ModelAlignment:
                 pair.condition = names if k == 0 else (names[1], names[0])
                 return [edge]
         return []
+
+    def _match_carried_condition(self, pair: LoopAlignment, edges: Sequence[BackEdge | None]) -> list[BackEdge]:
+        """Pair a condition that is tested before each iteration, and therefore carried, with that of the other loop."""
+        k = 0 if edges[0] is not None else 1
+        edge, loop = edges[k], (pair.left, pair.right)[1 - k]
+        condition = loop.condition or loop.ignored_condition
+        if edge is None or condition is None:
+            return []
+        terms = self.pairs.sides[k].loops[(pair.left, pair.right)[k]]
+        received = self.pairs.sides[1 - k].loops[loop].condition_input
+        if received is not None:
+            param = terms.params[edge]
+            self._pair(*((param, received) if k == 0 else (received, param)))
+        names = edge.param.name, condition.name
+        pair.condition = names if k == 0 else (names[1], names[0])
+        return [edge]
+
+    def _condition_result(self, terms: LoopTerms, skipped: Sequence[BackEdge]) -> Term | None:
+        """What decides whether another iteration follows; of a condition that is carried, what it becomes."""
+        carried = next((edge for edge in skipped if terms.params.get(edge) is terms.condition), None)
+        return terms.condition if carried is None else terms.results[carried]
+
+    def _note_one_sided(self, pair: LoopAlignment, skipped: Sequence[BackEdge]) -> None:
+        """Record carried conditions and counters that the other side does not carry."""
+        for k, (side, loop) in enumerate(zip(self.pairs.sides, (pair.left, pair.right), strict=True)):
+            paired = {(a, b)[k] for a, b, _ in pair.edges}
+            unpaired = [edge for edge in loop.back_edges if edge not in paired and edge not in skipped]
+            terms = side.loops[loop]
+            pair.one_sided[k].extend(edge.param.name for edge in unpaired if _is_condition_or_counter(terms, edge))
 
     def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
         fit = type_fit(left.outer, right.outer)
@@ -283,6 +378,29 @@ class _EdgeSimilarity:
         """Whether two values differ in colour, and either colour occurs on the other side."""
         sets = [{colors[edge] for edge in edges} for edges in self._edges]
         return colors[left] != colors[right] and (colors[left] in sets[1] or colors[right] in sets[0])
+
+
+def _condition_edge(terms: LoopTerms, received: Term | None) -> BackEdge | None:
+    """The back edge that carries the condition; of several the one with the name of what the other body receives."""
+    edges = [edge for edge, result in terms.results.items() if terms.condition is result]
+    name = "" if received is None or received.value is None else received.value.name
+    return max(edges, key=lambda edge: name_evidence(name, edge.param.name), default=None)
+
+
+def _is_condition_or_counter(terms: LoopTerms, edge: BackEdge) -> bool:
+    """Whether a carried value is the condition or counts the iterations."""
+    result, param = terms.results[edge], terms.params[edge]
+    if terms.condition is not None and terms.loop.condition is not None and result is terms.condition:
+        return True
+    if result.operator != "+" or isinstance(edge.initial, SlicedInput):
+        return False
+    steps = [operand for operand in result.operands if operand is not param]
+    return len(steps) == 1 and _is_integer(terms.initials[edge], 0) and _is_integer(steps[0], 1)
+
+
+def _is_integer(term: Term | None, number: int) -> bool:
+    data = None if term is None else term.data
+    return data is not None and data.dtype.kind in "iu" and data.size == 1 and int(data.reshape(-1)[0]) == number
 
 
 def _last_value_uses(outer: Mapping[object, Term], loop: Loop, signatures: Mapping[Term, int]) -> dict[BackEdge, int]:

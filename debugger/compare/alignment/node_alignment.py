@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from ..align.loop_ports import is_numbered_name, name_evidence
-from ..align.normal_form import COMMUTATIVE_OPERATORS
+from ..normal_form.operators import COMMUTATIVE_OPERATORS
 from ..normal_form.terms import LOOP_RESULTS, Term
-from .term_pairs import ScopePair, TermPairs
+from .loop_ports import is_numbered_name, name_evidence
+from .term_pairs import ScopePair, TermPairs, term_name
 
 #: What the parts of a score weigh.
 _OPERATOR, _ATTRIBUTES, _OPERANDS, _READERS, _EQUAL, _NAME = 3.0, 1.0, 3.0, 3.0, 1.0, 2.0
@@ -232,11 +232,6 @@ def _operand_fit(pairs: TermPairs, left: Term | None, right: Term | None) -> flo
     if left is None or right is None or not (left.is_constant and right.is_constant):
         return 0.0
     return 0.5 if left.shape == right.shape and left.dtype == right.dtype else 0.25
-
-
-def term_name(term: Term) -> str:
-    """The name of a term's result, empty for one on the way."""
-    return "" if term.value is None else term.value.name
 
 
 def _output_index(term: Term) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import Graph, Loop
-from ..align.loop_ports import LoopAlignment
-from ..align.normal_form import COMMUTATIVE_OPERATORS
+from ....runtime.graph import Graph, Loop, System
+from ...describe.value_names import display_name
+from ..normal_form.operators import COMMUTATIVE_OPERATORS
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
+from .loop_ports import LoopAlignment
 
+#: The most nodes that may be added or omitted in one place.
+_MAX_PATH = 16
 #: A reader of a term: the term or the port that reads it, and the position of the operand.
 Use = tuple[Any, Hashable]
 
@@ -38,6 +42,11 @@ class TermPairs:
     local_ids: dict[Term, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        #: By side, what identifies a constant, with its term.
+        self.constants: tuple[dict[Hashable, Term], ...] = tuple(
+            {self.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
+            for side in (self.left, self.right)
+        )
         self._users: dict[Term, list[Use]] = {}
         for side in (self.left, self.right):
             reachable = _reachable(side)
@@ -76,6 +85,96 @@ class TermPairs:
         a, b = self.local_ids.get(left), self.local_ids.get(right)
         return a is not None and a == b
 
+    # -- operands
+
+    def same(self, left: Term | None, right: Term | None) -> bool:
+        """Whether two terms are the same, where aligned terms that differ count as one."""
+        if left is None or right is None:
+            return left is right
+        return self.local_id(left) == self.local_id(right) or self.numbers.equal(left, right)
+
+    def operand_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term | None, Term | None]]:
+        """The operands of two terms: by position, or those that are the same first."""
+        if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
+            yield from zip_longest(left.operands, right.operands)
+            return
+        lefts, rights = list(left.operands), list(right.operands)
+        for a in left.operands:
+            match = next((b for b in rights if self.same(a, b)), None)
+            if match is not None:
+                lefts.remove(a)
+                rights.remove(match)
+                yield a, match
+        yield from zip_longest(lefts, rights)
+
+    def one_sided_path(self, left: Term, right: Term) -> tuple[int, list[Term]]:
+        """The terms that only one model has between two operands with one use.
+
+        Returns:
+            The side of that model (0: left), and its terms from the operand down to what corresponds to the other
+            operand, which is the last one; an empty list if there is no such path.
+        """
+        for side, term, target in ((1, right, left), (0, left, right)):
+            path = self._path(term, target, side, _MAX_PATH)
+            if path:
+                return side, path
+        return 0, []
+
+    def is_unpaired(self, term: Term) -> bool:
+        """Whether a computed term has no counterpart."""
+        return term not in self.twins and not term.is_leaf
+
+    def _path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
+        if not self.is_unpaired(term) or not depth:
+            return []
+        for operand in operands_below(term):
+            pair = (target, operand) if side else (operand, target)
+            if self.same(*pair):
+                return [term, operand]
+            below = self._path(operand, target, side, depth - 1)
+            if below:
+                return [term, *below]
+        return []
+
+    def both_known(self, left: Term, right: Term) -> bool:
+        """Whether both models have both constants, under other names: then another one is read."""
+        return (
+            term_name(left) != term_name(right)
+            and self.numbers.constant_key(left) in self.constants[1]
+            and self.numbers.constant_key(right) in self.constants[0]
+        )
+
+    def is_weight_pair(self, left: Term, right: Term) -> bool:
+        """Whether one of two constants is the quantised form of the other."""
+        return (left in self.left.quantized_weights) is not (right in self.right.quantized_weights)
+
+    def equal_by_declared_shape(self, left: Term, right: Term) -> bool:
+        """Whether one of two values is a constant that the other equals if declared shapes are right."""
+        if left.is_constant is right.is_constant:
+            return False
+        a, b = (
+            side.declared.value_of(term.value) if term.data is None and term.value is not None else term.data
+            for side, term in zip(self.sides, (left, right), strict=True)
+        )
+        return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
+
+    def may_be_rewired(self, left: Term, right: Term) -> bool:
+        """Whether two values of two systems with one use show that another value is read: the other system may need
+        other nodes for the same, and TensorRT a counter."""
+        known = [term.is_constant or term in self.twins for term in (left, right)]
+        return all(known) or (any(known) and System.TENSORRT not in (side.graph.system for side in self.sides))
+
+    def counterpart_text(self, right: Term | None) -> str:
+        """The left counterpart of a right term, in words; empty if it has the same name."""
+        if right is None or right.value is None:
+            return ""
+        twin = self.twins.get(right)
+        if right.is_constant:
+            twin = self.constants[0].get(self.numbers.constant_key(right))
+        if twin is None or twin.value is None or twin.value.name == right.value.name:
+            return ""
+        return f"{'holds the same as' if right.is_constant else 'corresponds to'} {display_name(twin.value)}"
+
     # -- identities within a pair of scopes
 
     def identify(self, left: Term, right: Term) -> None:
@@ -100,6 +199,11 @@ class TermPairs:
         if term.operator in COMMUTATIVE_OPERATORS:
             operands.sort()
         return "local", term.operator, self.numbers.attributes(term), term.index, tuple(operands)
+
+
+def term_name(term: Term) -> str:
+    """The name of a term's result, empty for one on the way."""
+    return "" if term.value is None else term.value.name
 
 
 def _reachable(side: LoweredGraph) -> set[Term]:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import UnsupportedError, one_line
-from ....runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodies, nodes_in_file
+from ....runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodies, captured_values, nodes_in_file
 from ...peers.process import Peer, PeerError
-from ..align.correspondence import SelfCorrespondence, values_read
-from ..align.value_numbering import initial_outer_value
+from ..alignment.loop_ports import initial_outer_value
+from ..alignment.model_alignment import SelfAlignment
 from ..live_peer.model_job import main_graph_job, unavailable_values
 from ..live_peer.peer_limits import exceeds_int32, unsupported_by_peer
 from ..live_peer.peer_precision import saturation_reasons
@@ -68,7 +68,7 @@ class _MainGraphBisection:
         self._feeds = feeds
         self._peer = peer
         self._tolerance = options.tolerance
-        self._correspondence = SelfCorrespondence(side.model.graph)
+        self._alignment = SelfAlignment(side.model.graph)
         self._own_values = side.run_to_end()
         self._unavailable_values = unavailable_values(side)
         #: Ifs that the search entered, with the branch that was taken.
@@ -83,7 +83,8 @@ class _MainGraphBisection:
             if cause is not None:
                 findings.first, findings.cause = self._difference("initial value", value, findings.left), cause
                 return
-        causes = (self._trace_value(value, findings.left) for value in values_read(loop))
+        read = dict.fromkeys([*(value for value in loop.inputs if value is not None), *captured_values(loop.body)])
+        causes = (self._trace_value(value, findings.left) for value in read)
         findings.cause = next((cause for cause in causes if cause is not None), _CAUSE_INSIDE_LOOP)
 
     def trace_output(self, difference: Difference) -> Cause | None:
@@ -97,7 +98,7 @@ class _MainGraphBisection:
         symptom = Difference("result", value.name, value.name, NO_DIFFERENCE, loop)
         while True:
             cause = DifferenceTracer(
-                self._correspondence, self._own_values, self._peer_values, self._tolerance, symptom
+                self._alignment, self._own_values, self._peer_values, self._tolerance, symptom
             ).find_cause(value, value)
             if cause is None or not self._enter_branch(cause):
                 return cause

@@ -1,8 +1,8 @@
 """Traces a difference from a value back to its cause.
 
-A node is the cause only if all its operands are equal. A differing operand is followed through corresponding nodes,
+A node is the cause only if all its operands are equal. A differing operand is followed through corresponding terms,
 captures and initial values, up to a constant, a sliced input, a model input, or the iteration in which a carried value
-first differs. The search also ends where nodes do not correspond, where one reads another value than the other, and
+first differs. The search also ends where terms do not correspond, where one reads another value than the other, and
 where a value is unknown.
 
 Two runs of loopdbg are compared bit for bit: bit-identical values do not contribute to a difference. Peers and other
@@ -11,27 +11,29 @@ float types round differently: there the tolerance decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import If, Loop, Node, SlicedInput, Value, bodies
-from ..align.correspondence import Correspondence, values_read
-from ..align.loop_ports import LoopAlignment, same_slicing
-from ..align.normal_form import Operand
-from ..align.value_numbering import NumberedGraph, initial_outer_value
+from ....runtime.graph import Loop, Node, SlicedInput, Value
+from ....runtime.graph.producers import ProducerMap
+from ..alignment.loop_ports import LoopAlignment
+from ..alignment.model_alignment import AlignedModels
+from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term
+from ..numbering.value_numbers import slice_geometry
 from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
 from .name_divergence import find_name_divergence
 
-#: A pair of values as operands of their readers.
-_OperandPair = tuple[Operand, Operand]
+#: A pair of terms as operands of their readers.
+_TermPair = tuple[Term, Term]
 #: Readers of both sides at the first iteration from which on a carried value (its parameters) differs without a gap up
 #: to the given iteration; None as iteration: its initial value differs.
 FindEarlier = Callable[[Value, Value, int], tuple[int | None, ValueReader, ValueReader] | None]
+_ROLES = {"slice": "sliced input", "iteration": "iteration number", "condition input": "condition"}
 
 
 @dataclass
@@ -41,7 +43,7 @@ class DifferenceTracer:
     ``bit_exact``: compare bits, without tolerance. ``find_earlier``: finds where a carried value started to differ.
     """
 
-    alignment: Correspondence
+    alignment: AlignedModels
     left: ValueReader
     right: ValueReader
     tolerance: Tolerance
@@ -49,305 +51,371 @@ class DifferenceTracer:
     bit_exact: bool = False
     find_earlier: FindEarlier | None = None
 
+    def __post_init__(self) -> None:
+        self._pairs = self.alignment.pairs
+
     def find_cause(self, left: Value, right: Value) -> Cause | None:
         """The cause of the difference of two values; None if they do not differ or are unknown."""
-        pair = Operand(left), Operand(right)
-        delta = self._delta(pair)
+        delta = self._value_delta(left, right)
         if delta is None or not delta.kind:
             return None
-        seen: set[tuple[_OperandPair, int | None]] = set()
-        reader: tuple[Node, Node] | None = None
-        while (pair, self.symptom.iteration) not in seen and len(seen) < 10_000:
+        pair = self._terms(left, right)
+        converted = self._conversion_cause(left, right, pair)
+        if converted is not None:
+            return converted
+        seen: set[tuple[_TermPair, int | None]] = set()
+        reader: _TermPair | None = None
+        while (pair, self.symptom.iteration) not in seen:
             seen.add((pair, self.symptom.iteration))
             step = self._trace_step(pair, reader)
             if isinstance(step, Cause):
                 step = self._refine_by_name(step)
-                if reader is None or step.source is None:
+                if reader is None or step.source is None or reader[0].node is None:
                     return step
-                return replace(step, reader_source_line=self.alignment.left.code.describe_node(reader[0]))
+                return replace(step, reader_source_line=self._code(0, reader[0].node))
             pair, reader = step
         return None
 
     def find_operator_cause(self, left_node: Node, right_node: Node, left: Value, right: Value) -> Cause | None:
         """The cause of a difference between results of two operators that were expanded to different loops, such as an
         LSTM and a quantised LSTM."""
-        inputs = [
-            (Operand(a), Operand(b))
-            for a, b in zip(left_node.inputs, right_node.inputs, strict=False)
-            if a is not None and b is not None and self._is_different((Operand(a), Operand(b)))
-        ]
-        floats = [(a, b) for a, b in inputs if not (self._is_constant(a, 0) or self._is_constant(b, 1))]
-        if floats:
-            return self.find_cause(floats[0][0].value, floats[0][1].value)
-        return self._node_cause(
-            left_node, right_node, left, right, [Operand(value) for value in left_node.inputs[:1] if value is not None]
-        )
+        for a, b in zip(left_node.inputs, right_node.inputs, strict=False):
+            if a is not None and b is not None:
+                pair = self._terms(a, b)
+                if not (pair[0].is_constant or pair[1].is_constant) and self._is_different(pair):
+                    return self.find_cause(a, b)
+        operands = [self._pairs.left.by_value[value] for value in left_node.inputs[:1] if value is not None]
+        return self._node_cause((left_node, right_node), self._terms(left, right), operands)
 
     def _refine_by_name(self, cause: Cause) -> Cause:
         """Continue at unmatched nodes of two systems with the names that a converter kept."""
         if cause.unmatched_pair is None or self.alignment.same_system:
             return cause
-        sides = self.alignment.left, self.alignment.right
-        d = find_name_divergence(sides, *cause.unmatched_pair, self._values_agree)
-        if d is None:
+        divergence = find_name_divergence(self._pairs.sides, *cause.unmatched_pair, self._values_agree)
+        if divergence is None:
             return cause
-        node, twin = (side.producer(side.origin(v)) for side, v in zip(sides, (d.left, d.right), strict=True))
-        if node is None or twin is None:
+        pair = self._terms(divergence.left, divergence.right)
+        if pair[0].node is None or pair[1].node is None:
             return cause
         remark = "the two have one name, and what they are computed from is the same"
-        if any(d.one_sided_sources):
+        if any(divergence.one_sided_sources):
             left_sources, right_sources = (
-                " and ".join(f"'{name}'" for name in names) or "nothing else" for names in d.one_sided_sources
+                " and ".join(f"'{name}'" for name in names) or "nothing else" for names in divergence.one_sided_sources
             )
             remark = f"it is computed from {left_sources} here, from {right_sources} there"
-        return self._node_cause(node, twin, d.left, d.right, [Operand(value) for value in d.sources], remark)
+        operands = [self._pairs.left.by_value[value] for value in divergence.sources]
+        return self._node_cause((pair[0].node, pair[1].node), pair, operands, remark)
 
     def _values_agree(self, left: Value, right: Value) -> bool | None:
-        delta = self._delta((Operand(left), Operand(right)))
+        delta = self._delta(self._terms(left, right))
         return None if delta is None else not self._is_significant(delta)
 
-    def _is_constant(self, operand: Operand, side: int) -> bool:
-        return (self.alignment.left, self.alignment.right)[side].is_constant(operand.value)
+    def _terms(self, left: Value, right: Value) -> _TermPair:
+        return self._pairs.left.by_value[left], self._pairs.right.by_value[right]
 
     # -- one step back
 
-    def _trace_step(
-        self, pair: _OperandPair, reader: tuple[Node, Node] | None
-    ) -> Cause | tuple[_OperandPair, tuple[Node, Node] | None]:
+    def _trace_step(self, pair: _TermPair, reader: _TermPair | None) -> Cause | tuple[_TermPair, _TermPair | None]:
         """The pair of operands that causes the difference, with its readers, or the end of the search."""
-        left, right = pair[0].value, pair[1].value
-        a, b = self.alignment.left.origin(left), self.alignment.right.origin(right)
-        if (a, b) != (left, right):
-            origins = replace(pair[0], value=a), replace(pair[1], value=b)
-            delta = self._delta(origins)
-            if delta is not None and self._is_significant(delta):
-                left, right, pair = a, b, origins
-            elif delta is not None:
-                converted = self._conversion_cause(left, right)
-                if converted is not None:
-                    return converted
-        if self.alignment.rewired(a, b):
+        left, right = pair
+        if self._is_rewired(*pair):
             return self._rewired_cause(pair, reader)
-        node, twin = self.alignment.producers(a, b)
-        if node is None or twin is None:
-            return self._trace_source(pair) if node is twin else self._uncorresponding_cause(left, right)
-        if not self.alignment.nodes_match(node, twin) or node.outputs.index(a) != twin.outputs.index(b):
-            return self._uncorresponding_cause(left, right)
-        if not self.alignment.same_operator(node, twin):
-            return self._different_operator_cause(node, twin, a, b)
-        if isinstance(node, If) and isinstance(twin, If):
-            results = self._taken_branch_results(node, twin, a, b)
+        if left.is_constant and right.is_constant and not (left.operands and right.operands):
+            return Cause(self._make_difference("constant", pair))
+        if left.is_leaf and right.is_leaf:
+            return self._trace_source(pair)
+        if left.is_leaf or right.is_leaf or not self._correspond(*pair) or left.index != right.index:
+            return self._uncorresponding_cause(pair)
+        if left.operator in LOOP_RESULTS and right.operator in LOOP_RESULTS:
+            return self._trace_loop(pair)
+        if left.operator != right.operator:
+            return self._different_operator_cause(pair)
+        if left.operator == "If":
+            results = self._taken_branch_results(pair)
             if results is not None:
                 return results, None
-        return self._trace_node(node, twin, a, b)
+        return self._trace_node(pair)
 
-    def _trace_node(
-        self, node: Node, twin: Node, left: Value, right: Value
-    ) -> Cause | tuple[_OperandPair, tuple[Node, Node]]:
-        unknown_value: Value | None = None
-        differing: list[tuple[tuple[bool, float], _OperandPair]] = []
-        pairs = list(self.alignment.input_pairs(node, twin))
-        for pair in pairs:
-            delta = self._delta(pair)
+    def _correspond(self, left: Term, right: Term) -> bool:
+        return left is right or self._pairs.twins.get(left) is right or self._pairs.same(left, right)
+
+    def _is_rewired(self, left: Term, right: Term) -> bool:
+        """Whether two values with the same use do not correspond to each other."""
+        if self._correspond(left, right) or self._pairs.equal_by_declared_shape(left, right):
+            return False
+        if left.is_constant and right.is_constant:
+            return self._pairs.both_known(left, right)
+        twins = self._pairs.twins.get(left), self._pairs.twins.get(right)
+        if not self.alignment.same_system and not (left.is_leaf and right.is_leaf):
+            # The other system may need more or fewer nodes for the same computation.
+            return None not in twins
+        return twins != (None, None) or left.is_leaf or right.is_leaf
+
+    def _trace_node(self, pair: _TermPair) -> Cause | tuple[_TermPair, _TermPair]:
+        nodes, operands = self._readable_operands(pair)
+        unknown_value = ""
+        differing: list[tuple[tuple[bool, float], _TermPair]] = []
+        both = [(a, b) for a, b in operands if a is not None and b is not None]
+        for operand_pair in both:
+            delta = self._delta(operand_pair)
             if delta is None:
-                unknown_value = unknown_value or pair[0].value
+                unknown_value = unknown_value or _name(operand_pair[0])
             elif self._is_significant(delta):
                 # Differences beyond the tolerance first, then the largest.
-                differing.append(((not delta.kind, -min(delta.relative, 1e300)), pair))
+                differing.append(((not delta.kind, -min(delta.relative, 1e300)), operand_pair))
         # A different operand with an equal value is harmless.
-        rewired = [
-            pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value) and not self._is_equal(pair)
-        ]
+        rewired = [item for item in both if self._is_rewired(*item) and not self._is_equal(item)]
+        lefts = [a for a, _ in both]
         if rewired:
-            return self._rewired_cause(rewired[0], (node, twin))
+            return self._rewired_cause(rewired[0], pair)
         if differing:
-            return min(differing, key=lambda entry: entry[0])[1], (node, twin)
-        if isinstance(node, Loop):
-            # Nested loops are compared separately; not all of their operands can be paired.
-            return Cause(self._make_difference("result", left, right), remark=f"the loop '{node.name}' computes it")
-        unpaired = self._unpaired_input_text(node, twin)
+            return min(differing, key=lambda entry: entry[0])[1], pair
+        unpaired = _unpaired_text(operands) if self.alignment.same_system else ""
         if unpaired:
-            return self._node_cause(node, twin, left, right, [pair[0] for pair in pairs], unpaired)
-        if len(values_read(node)) != len(values_read(twin)) and len(pairs) != len(
-            self.alignment.left.normal_form(node).operands
-        ):
-            return self._uncorresponding_cause(left, right)
-        name = f"{node.op_type} '{node.name}'"
-        if unknown_value is not None:
-            return Cause(
-                self._make_difference("result", left, right),
-                remark=f"{name} computes it; '{unknown_value.name}', which it is fed, is not known on both sides",
-            )
+            return self._node_cause(nodes, pair, lefts, unpaired)
+        if len(both) != len(operands):
+            return self._uncorresponding_cause(pair)
+        if unknown_value:
+            name = f"{nodes[0].op_type} '{nodes[0].name}'"
+            remark = f"{name} computes it; '{unknown_value}', which it is fed, is not known on both sides"
+            return Cause(self._make_difference("result", pair), remark=remark)
         # Other operands within the tolerance, of which the node makes more: no operand has the same number on both
         # sides, and nothing else differs.
-        amplified = next((pair for pair in pairs if self._is_rewired_and_close(pair)), None)
+        amplified = next((item for item in both if self._is_rewired_and_close(item)), None)
         if amplified is not None:
-            return self._rewired_cause(amplified, (node, twin))
-        return self._node_cause(node, twin, left, right, [pair[0] for pair in pairs])
+            return self._rewired_cause(amplified, pair)
+        converted = (self._operand_conversion(nodes, item) for item in both)
+        return next((cause for cause in converted if cause is not None), None) or self._node_cause(nodes, pair, lefts)
 
-    def _is_rewired_and_close(self, pair: _OperandPair) -> bool:
+    def _operand_conversion(self, nodes: tuple[Node, Node], operands: _TermPair) -> Cause | None:
+        """The cause before two operands that are equal in normal form, if what the nodes read differs."""
+        values = [
+            next((v for v in node.inputs if v is not None and side.by_value[v] is term), None)
+            for side, node, term in zip(self._pairs.sides, nodes, operands, strict=True)
+        ]
+        if values[0] is None or values[1] is None:
+            return None
+        delta = self._value_delta(values[0], values[1])
+        if delta is None or not self._is_significant(delta):
+            return None
+        return self._conversion_cause(values[0], values[1], operands)
+
+    def _readable_operands(self, pair: _TermPair) -> tuple[tuple[Node, Node], list[tuple[Term | None, Term | None]]]:
+        """The operands of two terms. Results on the way, which a node does not give, are replaced by their own
+        operands; the nodes are those of the last one."""
+        assert pair[0].node is not None and pair[1].node is not None
+        nodes = pair[0].node, pair[1].node
+        operands: list[tuple[Term | None, Term | None]] = []
+        for a, b in self._pairs.operand_pairs(*pair):
+            is_inner = a is not None and b is not None and not (a.is_leaf or b.is_leaf) and self._delta((a, b)) is None
+            if a is not None and b is not None and is_inner and None in (a.value, b.value) and self._correspond(a, b):
+                nodes, inner = self._readable_operands((a, b))
+                operands += inner
+            else:
+                operands.append((a, b))
+        return nodes, operands
+
+    def _trace_loop(self, pair: _TermPair) -> Cause | tuple[_TermPair, _TermPair]:
+        """A result of a nested loop, which is compared separately: its operands, or the loop itself."""
+        left, right = pair
+        ports = self._pairs.loops.get(left.node) if isinstance(left.node, Loop) else None
+        pairs = [] if ports is None or ports.right is not right.node else list(self._loop_operands(ports))
+        if left.node is right.node and isinstance(left.node, Loop):
+            terms = self._pairs.left.loops[left.node]
+            pairs = [(term, term) for term in _loop_inputs(terms)]
+        differing = next((item for item in pairs if self._is_different(item)), None)
+        if differing is not None:
+            return differing, pair
+        name = "" if left.node is None else left.node.name
+        return Cause(self._make_difference("result", pair), remark=f"the loop '{name}' computes it")
+
+    def _loop_operands(self, ports: LoopAlignment) -> Iterator[_TermPair]:
+        left, right = self._pairs.left.loops[ports.left], self._pairs.right.loops[ports.right]
+        for a, b in ((left.trip_count, right.trip_count), (left.initial_condition, right.initial_condition)):
+            if a is not None and b is not None:
+                yield a, b
+        for edge, other, _ in ports.edges:
+            yield left.initials[edge], right.initials[other]
+        for port, other_port, _ in ports.slices:
+            yield self._terms(port.outer, other_port.outer)
+
+    def _is_rewired_and_close(self, pair: _TermPair) -> bool:
         """Whether two values that do not correspond are equal within the tolerance, but not the same number."""
         delta = self._delta(pair)
-        return delta is not None and delta.absolute > 0 and self.alignment.rewired(pair[0].value, pair[1].value)
+        return delta is not None and delta.absolute > 0 and self._is_rewired(*pair)
 
-    def _unpaired_input_text(self, node: Node, twin: Node) -> str:
-        """Operands that only one of two operators has, in words."""
-        if not self.alignment.same_system:
-            return ""
-        left_only, right_only = self.alignment.unpaired_inputs(node, twin)
-        texts = [f"'{value.name}' here, nothing there" for value in left_only]
-        texts += [f"nothing here, '{value.name}' there" for value in right_only]
-        return f"it is fed {', '.join(texts)}" if texts else ""
+    def _node_cause(self, nodes: tuple[Node, Node], pair: _TermPair, operands: list[Term], remark: str = "") -> Cause:
+        node, twin = nodes
+        inputs = [(_name(operand), self._read(0, operand)[1]) for operand in operands if operand.value is not None]
+        difference = self._make_difference("node", pair)
+        details = (twin.name, twin.op_type, self._code(0, node), self._code(1, twin), node.origin)
+        name = _name(pair[0])
+        return Cause(None, NodeDifference(node.name, name, node.op_type, inputs, difference, *details), remark)
 
-    def _node_cause(
-        self, node: Node, twin: Node, left: Value, right: Value, operands: list[Operand], remark: str = ""
-    ) -> Cause:
-        inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in operands]
-        node, twin = self.alignment.left.working_node(node), self.alignment.right.working_node(twin)
-        difference = self._make_difference("node", left, right)
-        codes = self.alignment.left.code.describe_node(node), self.alignment.right.code.describe_node(twin)
-        details = (twin.name, twin.op_type, *codes, node.origin)
-        return Cause(None, NodeDifference(node.name, left.name, node.op_type, inputs, difference, *details), remark)
+    def _code(self, side: int, node: Node) -> str:
+        return self.alignment.code[side].describe_node(node)
 
-    def _conversion_cause(self, left: Value, right: Value) -> Cause | None:
-        """The conversion that causes the difference if the values before it are equal."""
-        graphs = (self.alignment.left, left), (self.alignment.right, right)
-        for side, (graph, value) in enumerate(graphs):
-            for node in graph.conversions(value):
-                output, operand = (next(v for v in ports if v is not None) for ports in (node.outputs, node.inputs))
-                source = graph.origin(operand)
-                (has_a, a), (has_b, b) = self._read(side, Operand(source)), self._read(side, Operand(output))
+    def _conversion_cause(self, left: Value, right: Value, pair: _TermPair) -> Cause | None:
+        """The node without effect in normal form that causes the difference, if the values before it are equal."""
+        if (pair[0].value, pair[1].value) == (left, right) or self._is_different(pair):
+            return None
+        for side, value in enumerate((left, right)):
+            for node, operand, output in self._conversions(side, value):
+                (has_a, a), (has_b, b) = self._read(side, operand), self._read_value(side, output)
                 if not (has_a and has_b and self._is_significant(compare(a, b, self.tolerance))):
                     continue
-                work = graph.working_node(node)
-                inputs = [(v.name, self._read(side, Operand(v))[1]) for v in work.inputs if v is not None]
-                difference = self._make_difference("node", left, right)
-                details = (work.name, work.op_type, graph.code.describe_node(work), "", work.origin)
-                blame = NodeDifference(work.name, output.name, work.op_type, inputs, difference, *details)
+                inputs = [(v.name, self._read_value(side, v)[1]) for v in node.inputs if v is not None]
+                values = self._read_value(0, left)[1], self._read_value(1, right)[1]
+                site = self.symptom
+                delta = self._value_delta(left, right) or Delta()
+                names = left.name, right.name
+                difference = Difference("node", *names, delta, site.loop, site.entry, site.iteration, *values)
+                details = (node.name, node.op_type, self._code(side, node), "", node.origin)
+                blame = NodeDifference(node.name, output.name, node.op_type, inputs, difference, *details)
                 return Cause(None, blame, f"the {('left', 'right')[side]} side alone has it")
         return None
 
-    def _different_operator_cause(self, node: Node, twin: Node, left: Value, right: Value) -> Cause:
+    def _conversions(self, side: int, value: Value) -> Iterator[tuple[Node, Term, Value]]:
+        """The nodes between a value and the one that it equals in normal form, the last one first, each with the
+        operand and the result."""
+        graph = self._pairs.sides[side]
+        term = graph.by_value[value]
+        producers = ProducerMap.for_graph(graph.graph)
+        while value is not term.value:
+            node = producers.producer(value)
+            source = None if node is None else next((item for item in node.inputs if item is not None), None)
+            if node is None or source is None:
+                return
+            inner = producers.producer(source)
+            if graph.by_value.get(source) is not term and inner is not None and inner.inputs[0] is not None:
+                node, source = inner, inner.inputs[0]
+            if graph.by_value.get(source) is not term:
+                return
+            yield node, term, value
+            value = source
+
+    def _different_operator_cause(self, pair: _TermPair) -> Cause:
         """Different operators: the cause if their operands are equal; else nothing before them corresponds."""
-        operands = [
-            node_form.operands
-            for node_form in (self.alignment.left.normal_form(node), self.alignment.right.normal_form(twin))
-        ]
-        pairs = [(a, b) for a, b in zip(*operands, strict=False) if a is not None and b is not None]
-        if len(operands[0]) == len(operands[1]) and all(
-            self.alignment.same_value(a, b) or not self._is_different((a, b)) for a, b in pairs
-        ):
-            return self._node_cause(node, twin, left, right, [a for a, _ in pairs])
+        left, right = pair
+        assert left.node is not None and right.node is not None
+        pairs = [(a, b) for a, b in zip(left.operands, right.operands, strict=False) if a is not None and b is not None]
+        if len(left.operands) == len(right.operands) and not any(self._is_different(item) for item in pairs):
+            return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
         return Cause(
-            self._make_difference("result", left, right),
-            remark=f"{node.op_type} '{node.name}' here, {twin.op_type} '{twin.name}' there: what they are fed does not "
-            "correspond",
-            unmatched_pair=(left, right),
+            self._make_difference("result", pair),
+            remark=f"{left.node.op_type} '{left.node.name}' here, {right.node.op_type} '{right.node.name}' there: what"
+            " they are fed does not correspond",
+            unmatched_pair=_values(pair),
         )
 
-    def _rewired_cause(self, pair: _OperandPair, reader: tuple[Node, Node] | None) -> Cause:
+    def _rewired_cause(self, pair: _TermPair, reader: _TermPair | None) -> Cause:
         """The readers use different values."""
-        names = (
-            f"'{pair[0].value.name}' here, '{pair[1].value.name}' there{self.alignment.counterpart_text(pair[1].value)}"
-        )
-        if reader is None:
-            return Cause(self._make_difference("result", pair[0].value, pair[1].value), remark=f"it is {names}")
-        node, twin = reader
-        results = [next(value for value in node.outputs if value is not None) for node in reader]
-        return self._node_cause(node, twin, results[0], results[1], [pair[0]], f"it reads {names}")
+        side, path = self._pairs.one_sided_path(*pair)
+        if path and path[0].node is path[-1].node and pair[0].node is not None and pair[1].node is not None:
+            # The node is in both models, and has an operand more in one of them.
+            extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
+            remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
+            return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
+        counterpart = self._pairs.counterpart_text(pair[1])
+        names = f"'{_name(pair[0])}' here, '{_name(pair[1])}' there{f', which {counterpart}' if counterpart else ''}"
+        if path and path[0].node is not None:
+            words = [f"'{_name(term)}' {word}" for term, word in zip(pair, ("here", "there"), strict=True)]
+            words[side] += f", which {path[0].node.op_type} '{path[0].node.name}' computes on that side alone"
+            names = ", ".join(words)
+        if reader is None or reader[0].node is None or reader[1].node is None:
+            return Cause(self._make_difference("result", pair), remark=f"it is {names}")
+        inputs = [(_name(term), self._read(k, term)[1]) for k, term in enumerate(pair)]
+        if inputs[0][0] == inputs[1][0]:
+            inputs = [(f"{name} {word}", data) for (name, data), word in zip(inputs, ("here", "there"), strict=True)]
+        cause = self._node_cause((reader[0].node, reader[1].node), reader, [], f"it reads {names}")
+        assert cause.node is not None
+        return replace(cause, node=replace(cause.node, inputs=inputs))
 
-    def _taken_branch_results(self, left_if: If, right_if: If, left: Value, right: Value) -> _OperandPair | None:
+    def _taken_branch_results(self, pair: _TermPair) -> _TermPair | None:
         """The results of the branch that both sides took."""
         conditions = []
-        for side, node in enumerate((left_if, right_if)):
-            value = node.inputs[0]
-            is_known, data = (False, None) if value is None else self._read(side, Operand(value))
+        for side, term in enumerate(pair):
+            operand = term.operands[0]
+            is_known, data = (False, None) if operand is None else self._read(side, operand)
             if not is_known:
                 return None
             conditions.append(bool(np.asarray(data).reshape(-1)[:1].all()))
         if conditions[0] is not conditions[1]:
             return None
         k = 0 if conditions[0] else 1
-        pair = (
-            Operand(bodies(left_if)[k][1].outputs[left_if.outputs.index(left)]),
-            Operand(bodies(right_if)[k][1].outputs[right_if.outputs.index(right)]),
-        )
-        return pair if self._is_different(pair) else None
+        results = pair[0].port[k], pair[1].port[k]
+        return results if self._is_different(results) else None
 
     # -- ends of the search
 
-    def _trace_source(self, pair: _OperandPair) -> Cause | tuple[_OperandPair, None]:
+    def _trace_source(self, pair: _TermPair) -> Cause | tuple[_TermPair, None]:
         """Trace a value that no node computes: an input, or the result of an earlier iteration."""
-        left, right = pair[0].value, pair[1].value
-        roles = [self._role(graph, v) for graph, v in ((self.alignment.left, left), (self.alignment.right, right))]
-        if roles[0] != roles[1]:
-            return self._uncorresponding_cause(left, right)
-        find_source = {"carried": self._previous_iteration_pair, "sliced input": self._slice_source_pair}.get(roles[0])
-        origins = self.alignment.left.origin(left), self.alignment.right.origin(right)
-        step = None if find_source is None else find_source(*origins)
-        if step is not None:
-            return step
-        return Cause(self._make_difference(roles[0], *pair))
+        left, right = pair
+        if left.operator != right.operator:
+            return self._uncorresponding_cause(pair)
+        find_source = {"carried": self._previous_iteration_pair, "slice": self._slice_source_pair}.get(left.operator)
+        step = None if find_source is None else find_source(*pair)
+        return Cause(self._make_difference(_role(left), pair)) if step is None else step
 
-    def _previous_iteration_pair(self, left: Value, right: Value) -> tuple[_OperandPair, None] | None:
+    def _previous_iteration_pair(self, left: Term, right: Term) -> tuple[_TermPair, None] | None:
         """The source of a carried value: the result of an earlier iteration, or the initial value."""
         symptom = self.symptom
-        (loop, _), (twin, _) = self.alignment.left.params[left], self.alignment.right.params[right]
-        edges = [next(edge for edge in x.back_edges if edge.param is v) for x, v in ((loop, left), (twin, right))]
+        assert left.value is not None and right.value is not None
+        ports = self._loop_of(0, left), self._loop_of(1, right)
         earlier = None
         if symptom.iteration is not None and symptom.iteration > 0 and self.find_earlier is not None:
-            earlier = self.find_earlier(left, right, symptom.iteration)
+            earlier = self.find_earlier(left.value, right.value, symptom.iteration)
         if earlier is not None:
             iteration, self.left, self.right = earlier
             self.symptom = replace(symptom, iteration=iteration)
             if iteration is not None:
-                return (Operand(edges[0].result), Operand(edges[1].result)), None
+                return (ports[0].results[left.port], ports[1].results[right.port]), None
         elif symptom.iteration:
             return None
-        pair = Operand(initial_outer_value(edges[0].initial)), Operand(initial_outer_value(edges[1].initial))
+        pair = ports[0].initials[left.port], ports[1].initials[right.port]
         return (pair, None) if self._is_different(pair) else None
 
-    def _slice_source_pair(self, left: Value, right: Value) -> tuple[_OperandPair, None] | None:
+    def _slice_source_pair(self, left: Term, right: Term) -> tuple[_TermPair, None] | None:
         """The source of a sliced input, or the trip count that it is counted back from; None if both are equal or the
         slices differ."""
-        loops = self.alignment.left.params[left][0], self.alignment.right.params[right][0]
-        a, b = (next((p for p in loop.sliced_inputs if p.inner in (left, right)), None) for loop in loops)
-        if a is None or b is None or not same_slicing(a, b):
+        outers = left.operands[0], right.operands[0]
+        if outers[0] is None or outers[1] is None:
             return None
-        pairs = [(Operand(a.outer), Operand(b.outer))]
-        counts = loops[0].trip_count, loops[1].trip_count
-        if a.from_trip_count and counts[0] is not None and counts[1] is not None:
-            pairs.append((Operand(counts[0]), Operand(counts[1])))
+        shapes = outers[0].shape or outers[1].shape, outers[1].shape or outers[0].shape
+        if slice_geometry(left.port, shapes[0]) != slice_geometry(right.port, shapes[1]):
+            return None
+        pairs = [(outers[0], outers[1])]
+        counts = self._loop_of(0, left).trip_count, self._loop_of(1, right).trip_count
+        if left.port.from_trip_count and counts[0] is not None and counts[1] is not None:
+            pairs.append((counts[0], counts[1]))
         return next(((pair, None) for pair in pairs if self._is_different(pair)), None)
 
-    def _role(self, graph: NumberedGraph, value: Value) -> str:
-        if graph.is_constant(value):
-            return "constant"
-        loop, role = graph.params.get(graph.origin(value), (None, "input"))
-        return {"sliced": "sliced input", "iteration": "iteration number"}.get(role, role) if loop else role
+    def _loop_of(self, side: int, param: Term) -> LoopTerms:
+        """The loop that a parameter belongs to."""
+        return next(terms for terms in self._pairs.sides[side].loops.values() if terms.loop.body is param.scope)
 
-    def _uncorresponding_cause(self, left: Value, right: Value) -> Cause:
+    def _uncorresponding_cause(self, pair: _TermPair) -> Cause:
         texts = []
-        for graph, value in ((self.alignment.left, left), (self.alignment.right, right)):
-            node = graph.producer(graph.origin(value))
+        for term in pair:
+            node = None if term.is_constant and not term.operands else term.node
             if node is not None:
                 location = f" ({node.origin})" if node.origin.file else ""
-                texts.append(f"'{value.name}' is computed by {node.op_type} '{node.name}'{location}")
+                texts.append(f"'{_name(term)}' is computed by {node.op_type} '{node.name}'{location}")
             else:
-                texts.append(f"'{value.name}' is a {self._role(graph, graph.origin(value))}")
+                texts.append(f"'{_name(term)}' is a {_role(term)}")
         return Cause(
-            self._make_difference("result", left, right),
+            self._make_difference("result", pair),
             remark=f"the two are computed in other ways from here on: {texts[0]}, {texts[1]}",
-            unmatched_pair=(left, right),
+            unmatched_pair=_values(pair),
         )
 
     # -- values
 
-    def _is_different(self, pair: _OperandPair) -> bool:
+    def _is_different(self, pair: _TermPair) -> bool:
         delta = self._delta(pair)
         return delta is not None and self._is_significant(delta)
 
-    def _is_equal(self, pair: _OperandPair) -> bool:
+    def _is_equal(self, pair: _TermPair) -> bool:
         delta = self._delta(pair)
         return delta is not None and not self._is_significant(delta)
 
@@ -355,32 +423,71 @@ class DifferenceTracer:
         """Whether a difference can cause another one."""
         return bool(delta.kind) or (self.bit_exact and delta.absolute > 0)
 
-    def _delta(self, pair: _OperandPair) -> Delta | None:
+    def _delta(self, pair: _TermPair) -> Delta | None:
         """The difference of two values; None if one is unknown."""
         (left_known, a), (right_known, b) = self._read(0, pair[0]), self._read(1, pair[1])
         if not (left_known and right_known):
             return None
-        if self.alignment.is_weight_pair(*pair):
+        if self._pairs.is_weight_pair(*pair):
             return NO_DIFFERENCE
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.same_system)
 
-    def _read(self, side: int, operand: Operand) -> tuple[bool, Any]:
-        graph = (self.alignment.left, self.alignment.right)[side]
-        data = graph.constant(operand.value)
-        is_known, data = (
-            (True, data) if data is not None else self._read_from_run(side, graph.resolve_invariant(operand.value))
-        )
-        return is_known, operand.apply_transpose(data)
+    def _value_delta(self, left: Value, right: Value) -> Delta | None:
+        """The difference of two values as the models have them, not in normal form."""
+        (left_known, a), (right_known, b) = self._read_value(0, left), self._read_value(1, right)
+        if not (left_known and right_known):
+            return None
+        return compare(a, b, self.tolerance, loose_shape=not self.alignment.same_system)
 
-    def _read_from_run(self, side: int, value: Value) -> tuple[bool, Any]:
-        return (self.left, self.right)[side].read(value)
+    def _read(self, side: int, term: Term) -> tuple[bool, Any]:
+        if term.data is not None:
+            return True, term.data
+        if term.value is not None:
+            return (self.left, self.right)[side].read(term.value)
+        operand = term.operands[0] if term.operator == "Transpose" else None
+        is_known, data = (False, None) if operand is None else self._read(side, operand)
+        return (True, np.transpose(data, term.attribute("perm"))) if is_known else (False, None)
 
-    def _make_difference(self, role: str, left: Operand | Value, right: Operand | Value) -> Difference:
-        x, y = (operand if isinstance(operand, Operand) else Operand(operand) for operand in (left, right))
-        a, b = self._read(0, x)[1], self._read(1, y)[1]
-        delta = self._delta((x, y)) or Delta()
+    def _read_value(self, side: int, value: Value) -> tuple[bool, Any]:
+        """A value; an invariant of a loop is read as the outer value."""
+        term = self._pairs.sides[side].by_value[value]
+        if term.data is not None:
+            return True, term.data
+        is_known, data = (self.left, self.right)[side].read(value)
+        return (is_known, data) if is_known else self._read(side, term)
+
+    def _make_difference(self, role: str, pair: _TermPair) -> Difference:
+        a, b = self._read(0, pair[0])[1], self._read(1, pair[1])[1]
         site = self.symptom
-        return Difference(role, x.value.name, y.value.name, delta, site.loop, site.entry, site.iteration, a, b)
+        names = _name(pair[0]), _name(pair[1])
+        return Difference(role, *names, self._delta(pair) or Delta(), site.loop, site.entry, site.iteration, a, b)
+
+
+def _name(term: Term) -> str:
+    """The name of a value; of a result on the way that of its node."""
+    return term.value.name if term.value is not None else "" if term.node is None else term.node.name
+
+
+def _role(term: Term) -> str:
+    return "constant" if term.is_constant else _ROLES.get(term.operator, term.operator)
+
+
+def _values(pair: _TermPair) -> tuple[Value, Value] | None:
+    left, right = pair[0].value, pair[1].value
+    return None if left is None or right is None else (left, right)
+
+
+def _unpaired_text(operands: list[tuple[Term | None, Term | None]]) -> str:
+    """Operands that only one of two operators has, in words."""
+    texts = [f"'{_name(a)}' here, nothing there" for a, b in operands if a is not None and b is None]
+    texts += [f"nothing here, '{_name(b)}' there" for a, b in operands if a is None and b is not None]
+    return f"it is fed {', '.join(texts)}" if texts else ""
+
+
+def _loop_inputs(terms: LoopTerms) -> Iterator[Term]:
+    yield from (term for term in (terms.trip_count, terms.initial_condition) if term is not None)
+    yield from terms.initials.values()
+    yield from (term.operands[0] for term in terms.slices.values() if term.operands[0] is not None)
 
 
 def differing_values(ports: LoopAlignment, first: Difference) -> tuple[Value, Value] | None:

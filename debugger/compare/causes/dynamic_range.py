@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....runtime.graph import Array, Graph, If, Loop, Node, Value, bodies
-from ..align.correspondence import Correspondence
-from ..align.loop_ports import LoopAlignment
+from ..alignment.loop_ports import LoopAlignment
+from ..alignment.model_alignment import AlignedModels
 from ..report.findings import BodyHeadroom, OutOfRangeResult
 from ..running.value_comparison import dtype_kind
 from ..running.value_readers import ValueReader
@@ -37,12 +37,12 @@ class _MonitoredResult:
 class RangeMonitor:
     """Monitors one loop's results of type ``dtype`` on the side with that type."""
 
-    def __init__(self, alignment: Correspondence, ports: LoopAlignment, side: int, dtype: str) -> None:
+    def __init__(self, alignment: AlignedModels, ports: LoopAlignment, side: int, dtype: str) -> None:
         loop = (ports.left, ports.right)[side]
         # Nodes of a condition evaluated before an iteration already hold the next iteration's values.
         early = set(loop.body.nodes[: loop.condition_node_count or 0])
         self._results = [result for result in _results(alignment, loop.body, side) if result.node not in early]
-        main_graph = (alignment.left, alignment.right)[side].graph
+        main_graph = alignment.pairs.sides[side].graph
         #: Possible sources of infinities; only values computed before the loop are available.
         self._main_graph_results = list(_results(alignment, main_graph, side)) if loop in main_graph.nodes else []
         self._read_count = 0
@@ -116,7 +116,7 @@ def _one_sided_nonfinite(
     return OutOfRangeResult(node.name, result.value.name, node.op_type, entry, iteration, count, data.size)
 
 
-def _results(alignment: Correspondence, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
+def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
     """Node results of a body including its branches; nested loops are separate pairs."""
     for node in graph.nodes:
         if isinstance(node, If):

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from ....runtime.graph import Value, walk
-from ..align.loop_ports import is_numbered_name
-from ..align.normal_form import canonical_operator
-from ..align.value_numbering import NumberedGraph
+from ..alignment.loop_ports import is_numbered_name
+from ..normal_form.terms import LOOP_RESULTS, LoweredGraph, Term, operands_below
 
 #: The fraction of one side's values that must have a namesake on the other.
 _MIN_SHARED_NAMES = 0.5
@@ -33,7 +32,7 @@ class NameDivergence:
 
 
 def find_name_divergence(
-    graphs: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value, same_value: SameValue
+    graphs: tuple[LoweredGraph, LoweredGraph], left: Value, right: Value, same_value: SameValue
 ) -> NameDivergence | None:
     """Find where two differing values diverge; None if names do not tell."""
     left_values, right_by_name = (
@@ -53,38 +52,40 @@ def find_name_divergence(
     return None
 
 
-def _is_same_thing(graphs: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value) -> bool:
+def _is_same_thing(graphs: tuple[LoweredGraph, LoweredGraph], left: Value, right: Value) -> bool:
     """Whether equal names mean the same value: exporters may give a numbered name to another node in another file."""
-    nodes = [graph.producer(value) for graph, value in zip(graphs, (left, right), strict=True)]
-    return not is_numbered_name(left.name) or len({canonical_operator(node) for node in nodes if node is not None}) == 1
+    terms = [graph.by_value[value] for graph, value in zip(graphs, (left, right), strict=True)]
+    return not is_numbered_name(left.name) or len({term.operator for term in terms if term.node is not None}) == 1
 
 
-def _named_sources(graph: NumberedGraph, value: Value, names: Collection[str]) -> Iterator[Value]:
+def _named_sources(graph: LoweredGraph, value: Value, names: Collection[str]) -> Iterator[Value]:
     """The operands of a value, back to values with one of the names or without a producer; without constants."""
-    seen: set[Value] = set()
-    stack = [value]
+    start = graph.by_value[value]
+    seen: set[Term] = set()
+    stack = [start]
     while stack:
         current = stack.pop()
-        node = graph.producer(graph.origin(current))
-        if current is not value and (node is None or current.name in names):
-            yield current
+        is_named = current.value is not None and current.value.name in names
+        if current is not start and current.value is not None and (current.is_leaf or is_named):
+            yield current.value
             continue
-        for operand in reversed(node.inputs if node is not None else []):
-            if operand is not None and operand not in seen and not graph.is_constant(operand):
+        for operand in reversed(list(operands_below(current))):
+            if operand not in seen and not operand.is_constant:
                 seen.add(operand)
                 stack.append(operand)
 
 
-def _values_leading_to(graph: NumberedGraph, value: Value) -> Iterator[Value]:
+def _values_leading_to(graph: LoweredGraph, value: Value) -> Iterator[Value]:
     """Node results that a value depends on, in topological order; the value last."""
-    seen: set[Value] = set()
-    stack = [(value, False)]
+    seen: set[Term] = set()
+    stack = [(graph.by_value[value], False)]
     while stack:
         current, is_expanded = stack.pop()
-        node = graph.producer(current)
         if is_expanded:
-            yield current
-        elif current not in seen and node is not None and not graph.is_constant(current):
+            if current.value is not None:
+                yield current.value
+        elif current not in seen and not current.is_leaf and not current.is_constant:
             seen.add(current)
             stack.append((current, True))
-            stack += [(v, False) for v in reversed(node.inputs) if v is not None]
+            if current.operator not in LOOP_RESULTS:
+                stack += [(operand, False) for operand in reversed(list(operands_below(current)))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ....runtime.graph import Graph, walk
-from ..align.correspondence import Correspondence
+from ..alignment.model_alignment import AlignedModels
 from ..report.findings import Cause, Comparison, Difference
 from ..running.iteration_stream import outputs_by_name
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
@@ -17,11 +17,13 @@ MAX_TRACED_OUTPUTS = 8
 
 
 def trace_outputs(
-    result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: Correspondence, tolerance: Tolerance
+    result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: AlignedModels, tolerance: Tolerance
 ) -> None:
     """Trace the causes of differing outputs, unless a loop differs, which is more informative."""
     if all(loop.same for loop in result.loops):
-        record_first_output(result, alignment.left.graph, _output_causes(result, left, right, alignment, tolerance))
+        record_first_output(
+            result, alignment.pairs.left.graph, _output_causes(result, left, right, alignment, tolerance)
+        )
 
 
 def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
@@ -38,7 +40,7 @@ def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple
 
 
 def _output_causes(
-    result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: Correspondence, tolerance: Tolerance
+    result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: AlignedModels, tolerance: Tolerance
 ) -> Iterator[tuple[Difference, Cause]]:
     """The cause of each differing output, if known."""
     if not isinstance(left, ModelSide | TraceSide) or not isinstance(right, ModelSide | TraceSide):
@@ -46,7 +48,10 @@ def _output_causes(
     a, b = left.final_reader, right.final_reader
     if a is None or b is None:
         return
-    left_outputs, right_outputs = outputs_by_name(alignment.left.graph), outputs_by_name(alignment.right.graph)
+    left_outputs, right_outputs = (
+        outputs_by_name(alignment.pairs.left.graph),
+        outputs_by_name(alignment.pairs.right.graph),
+    )
     for difference in result.outputs[:MAX_TRACED_OUTPUTS]:
         if difference.name in left_outputs and difference.other in right_outputs:
             tracer = DifferenceTracer(alignment, a, b, tolerance, difference, alignment.is_bit_exact)

@@ -18,7 +18,7 @@ from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
-from ..align.correspondence import SelfCorrespondence
+from ..alignment.model_alignment import SelfAlignment
 from ..causes.difference_tracer import DifferenceTracer
 from ..causes.quantization_step import QuantizationSteps
 from ..report.findings import Comparison, Difference, LoopFindings, PeerFailure
@@ -63,7 +63,7 @@ class Lockstep:
         self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
         self._loops: dict[int, _LockstepLoop] = {}
         self._iteration_count = 0
-        self._correspondence = SelfCorrespondence(side.model.graph)
+        self._alignment = SelfAlignment(side.model.graph)
         self._quantization_steps = QuantizationSteps(side.model.graph)
         self._is_openvino = peer is not None and peer.name == "openvino"
         tolerance = options.tolerance
@@ -297,7 +297,7 @@ class Lockstep:
         peer_reader = DictReader({**peer_values, **feeds})
         first = state.findings.first
         assert first is not None
-        tracer = DifferenceTracer(self._correspondence, our_reader, peer_reader, self._tolerance, first)
+        tracer = DifferenceTracer(self._alignment, our_reader, peer_reader, self._tolerance, first)
         for value in plan.loop.body.outputs:
             cause = tracer.find_cause(value, value)
             if cause is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.graph import Graph, Note, TensorType, Value, bodies, walk
-from ..align.value_numbering import conversion_dtype
+from ..alignment.number_formats import conversion_dtype
 from ..report.findings import DivergenceReason, NodeDifference
 from ..running.value_comparison import Tolerance
 

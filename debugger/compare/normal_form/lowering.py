@@ -22,7 +22,7 @@ from ....runtime.graph import (
 )
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.ops.constant_folding import ConstantFolder
-from ..align.normal_form import (
+from .operators import (
     arguments_as_attributes,
     attributes_without_defaults,
     canonical_operator,
@@ -43,11 +43,12 @@ def lower(
     ignore_float_casts: bool = False,
     across_systems: bool = False,
     unknown_constants: Collection[str] = (),
+    is_quantized: bool = False,
 ) -> LoweredGraph:
     """A model in normal form. ``ignore_float_casts``: the other model computes in other float types;
     ``across_systems``: the other model is of another system; ``unknown_constants``: the names of constants of which
-    one of the models lacks the data, as recordings do."""
-    return _Lowering(graph, ignore_float_casts, across_systems, unknown_constants).lowered
+    one of the models lacks the data, as recordings do; ``is_quantized``: one of the models is quantised to 8 bits."""
+    return _Lowering(graph, ignore_float_casts, across_systems, unknown_constants, is_quantized).lowered
 
 
 def constants_without_data(graph: Graph) -> set[str]:
@@ -60,10 +61,16 @@ class _Lowering:
     """Lowers one model."""
 
     def __init__(
-        self, graph: Graph, ignore_float_casts: bool, across_systems: bool, unknown_constants: Collection[str]
+        self,
+        graph: Graph,
+        ignore_float_casts: bool,
+        across_systems: bool,
+        unknown_constants: Collection[str],
+        is_quantized: bool,
     ) -> None:
         self.ignore_float_casts = ignore_float_casts
         self.across_systems = across_systems
+        self.is_quantized = is_quantized
         self._unknown_constants = unknown_constants
         self._system = graph.system
         producers = ProducerMap.for_graph(graph)
@@ -100,6 +107,10 @@ class _Lowering:
         if inner == perm and operand.operands[0] is not None:
             return operand.operands[0]
         return self.derive(source, "Transpose", [operand], perm=perm)
+
+    def note_quantized_weight(self, weight: Term) -> None:
+        """Record that a constant holds a weight in 8 bits."""
+        self.lowered.quantized_weights.add(weight)
 
     # -- graphs
 

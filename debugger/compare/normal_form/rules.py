@@ -26,6 +26,8 @@ class TermBuilder(Protocol):
     #: The other model is of another system: operators that only change the shape are ignored, since systems differ in
     #: axes of length 1.
     across_systems: bool
+    #: One of the models is the other one, quantised to 8 bits.
+    is_quantized: bool
 
     def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
         """A term that is computed on the way to ``source``."""
@@ -35,6 +37,9 @@ class TermBuilder(Protocol):
 
     def transpose(self, source: Term, operand: Term) -> Term:
         """An operand with its last two axes exchanged."""
+
+    def note_quantized_weight(self, weight: Term) -> None:
+        """Record that a constant holds a weight in 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -255,6 +260,44 @@ def _negated(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "+", [first, builder.constant(second, -second.data)])
 
 
+_QUANTIZERS = ("DynamicQuantizeLinear", "QuantizeLinear")
+
+
+def _given_back(builder: TermBuilder, term: Term) -> Term | None:
+    """What is quantised and given back at once is the operand."""
+    operand = _operand(term)
+    if not builder.is_quantized or operand is None:
+        return None
+    if term.operator == "FakeQuantize":
+        return operand
+    return _operand(operand) if operand.operator in _QUANTIZERS and not operand.index else None
+
+
+def _integer_product(builder: TermBuilder, term: Term) -> Term | None:
+    """An integer product, converted and scaled, is the product of floats; its node is that of the integer product."""
+    if not builder.is_quantized:
+        return None
+    for cast in term.operands:
+        product = None if cast is None or cast.operator != "Cast" else _operand(cast)
+        if product is None or product.operator != "MatMulInteger":
+            continue
+        factors = [_unquantized(builder, operand) for operand in product.operands[:2]]
+        result = builder.derive(term, "MatMul", factors)
+        result.node, result.value = product.node, term.value
+        return result
+    return None
+
+
+def _unquantized(builder: TermBuilder, operand: Term | None) -> Term | None:
+    if operand is None:
+        return None
+    if operand.operator in _QUANTIZERS:
+        return _operand(operand)
+    if operand.is_constant:
+        builder.note_quantized_weight(operand)
+    return operand
+
+
 #: All rules, in the order in which they are tried.
 RULES: tuple[Rule, ...] = (
     Rule("identity", frozenset({"Identity"}), _only_operand, "an Identity gives its input"),
@@ -285,6 +328,20 @@ RULES: tuple[Rule, ...] = (
         "a fused MatMul is a MatMul of Transposes",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _negated, "a negation is a factor of -1, or a negated constant"),
+    Rule(
+        "quantised and given back",
+        frozenset({"DequantizeLinear", "FakeQuantize"}),
+        _given_back,
+        "a quantisation and its inverse give their input",
+        "half a quantisation step",
+    ),
+    Rule(
+        "integer product",
+        frozenset({"*"}),
+        _integer_product,
+        "an integer product, converted and scaled, is a product of floats",
+        "the quantisation steps of both factors",
+    ),
     Rule("sum", frozenset({"Sum"}), _sum, "a Sum of two is an Add"),
     Rule("split", frozenset({"Split", "VariadicSplit"}), _split, "a part of a Split is a slice"),
     Rule("slice", frozenset({"Slice"}), _slice, "bounds count from the front"),

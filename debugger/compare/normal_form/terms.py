@@ -101,6 +101,8 @@ class LoweredGraph:
     outputs: dict[Graph, list[Term]] = field(default_factory=dict)
     opened: dict[Node, Node] = field(default_factory=dict)
     rewritten: list[tuple[str, Value | None]] = field(default_factory=list)
+    #: Constants that hold weights in 8 bits.
+    quantized_weights: set[Term] = field(default_factory=set)
 
     def in_scope(self, graph: Graph) -> list[Term]:
         """The terms that a graph itself computes, without leaves."""

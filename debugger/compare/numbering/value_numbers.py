@@ -13,17 +13,24 @@ import numpy as np
 
 from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
-from ..align.normal_form import COMMUTATIVE_OPERATORS, digest
-from ..align.value_numbering import ValueNumberTable
+from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.rules import cast_dtype, is_float
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
 
-__all__ = ["NumberingOptions", "ValueNumberTable", "ValueNumbers", "slice_geometry"]
-
-
 #: Operator -> attributes that all systems have with one meaning.
 _ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), "CumSum": ("exclusive", "reverse")}
+
+
+class ValueNumberTable:
+    """Assigns the same number to equal keys."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def number_for(self, key: Hashable) -> int:
+        """The number of a key; a new key gets the next number."""
+        return self._numbers.setdefault(key, len(self._numbers))
 
 
 class NumberingOptions:

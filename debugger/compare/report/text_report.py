@@ -12,9 +12,9 @@ from ....runtime.graph import MAIN
 from ....runtime.text import count_text, escape_unprintable
 from ...describe.termination import stop_cause
 from ...value_text import NOT_FINITE_SYMBOL, number_text, scalar_text, value_text
-from ..align.constant_relations import describe_reordering
 from ..live_peer.peer_comparison import PeerComparison
 from ..running.value_comparison import Tolerance, compare
+from .constant_relations import describe_reordering
 from .difference_growth import DifferenceGrowth
 from .findings import (
     BodyHeadroom,

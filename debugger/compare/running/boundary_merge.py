@@ -13,10 +13,9 @@ from typing import Any
 from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
-from ..align.alignment import Alignment
-from ..align.quantization_patterns import QUANTIZED_PEAK_TOLERANCE
-from ..align.static_diff import static_differences
-from ..alignment.edit_script import edit_script
+from ..alignment.edit_script import script_of
+from ..alignment.model_alignment import ModelAlignment
+from ..alignment.number_formats import QUANTIZED_PEAK_TOLERANCE
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
 from ..causes.narrow_types import note_headroom
@@ -135,20 +134,17 @@ def compare_sides(
 
 def _alignment(
     left: ComparisonSide, right: ComparisonSide, match: LoopMatching, options: ComparisonOptions
-) -> Alignment | None:
+) -> ModelAlignment | None:
     if left.graph is None or right.graph is None:
         return None
     loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
-    return Alignment(left.graph, right.graph, loops, options.names)
+    return ModelAlignment(left.graph, right.graph, loops, options.names)
 
 
-def _static_differences(alignment: Alignment, paths: dict[Loop, str], everything: bool) -> list[StaticDifference]:
+def _static_differences(alignment: ModelAlignment, paths: dict[Loop, str], everything: bool) -> list[StaticDifference]:
     """What the files write otherwise."""
-    if alignment.quantized_side is not None:
-        return static_differences(alignment, paths, everything)
-    left, right = alignment.left.graph, alignment.right.graph
-    loops = [(pair.left, pair.right) for pair in alignment.loops.values()]
-    script = edit_script(left, right, loops, alignment.names)
+    left, right = (side.graph for side in alignment.pairs.sides)
+    script = script_of(alignment)
     return listed_edits(script, left, None if everything else list(paths.values()), left.system is not right.system)
 
 
@@ -199,7 +195,7 @@ class _BoundaryMerge:
         right: ComparisonSide,
         pairs: Sequence[LoopMatch],
         options: ComparisonOptions,
-        alignment: Alignment | None,
+        alignment: ModelAlignment | None,
     ) -> None:
         self.left = left
         self.right = right
@@ -485,7 +481,7 @@ class _BoundaryMerge:
             if findings.first is not None and self.alignment is not None:
                 findings.cause = self._trace_cause(pair, findings.first, self.alignment)
 
-    def _trace_cause(self, pair: LoopMatch, first: Difference, alignment: Alignment) -> Cause | None:
+    def _trace_cause(self, pair: LoopMatch, first: Difference, alignment: ModelAlignment) -> Cause | None:
         ports = None if pair.left.loop is None else alignment.loops.get(pair.left.loop)
         values = None if ports is None else differing_values(ports, first)
         if values is None:
@@ -507,8 +503,7 @@ class _BoundaryMerge:
         operators = alignment.opened_operators(ports.left, ports.right)
         if operators is not None and operators[0].op_type != operators[1].op_type and first.iteration is not None:
             return tracer.find_operator_cause(*operators, *values)
-        operators = alignment.same_opened_operators(ports.left, ports.right)
-        if operators is not None and not alignment.same_attributes(*operators):
+        if operators is not None and alignment.same_system and alignment.changed_attributes(*operators):
             text = f"{operators[0].op_type} '{operators[0].name}'"
             return Cause(remark=f"{text}, which the loop was made of, has other attributes")
         return tracer.find_cause(*values)

@@ -13,14 +13,20 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import UsageError
-from ....runtime.graph import MAIN, bodies, own_values, walk
+from ....runtime.graph import MAIN, Loop, bodies, own_values, walk
 from ....runtime.text import did_you_mean
-from ..align.alignment import body_similarity
-from ..align.loop_ports import is_numbered_name
+from ..alignment.loop_ports import is_numbered_name
+from ..normal_form.operators import canonical_operator
 from .sides import ComparisonSide, LoopInfo
 
 #: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
 _NAME_WEIGHT = 0.1
+
+
+#: Operators without a computation, which only some exporters write.
+_NO_COMPUTATION = frozenset({"Identity", "Constant"})
+#: Further operators that only one of two systems needs between computations.
+_NO_COMPUTATION_ACROSS_SYSTEMS = _NO_COMPUTATION | {"Reshape", "Shape", "ShapeOf", "Squeeze", "Unsqueeze"}
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,17 @@ def _match_level(
         _match_level(left[k].children, right[j].children, names, (*enclosing, pair.index), matching)
 
 
+def _body_similarity(left: Loop, right: Loop) -> float:
+    """The fraction of operators that two bodies have in common, from 0 to 1."""
+    counts: dict[str, list[int]] = {}
+    ignored = _NO_COMPUTATION if left.system is right.system else _NO_COMPUTATION_ACROSS_SYSTEMS
+    for k, loop in enumerate((left, right)):
+        for node in (node for node in walk(loop.body) if node.op_type not in ignored):
+            counts.setdefault(canonical_operator(node), [0, 0])[k] += 1
+    total = sum(max(pair) for pair in counts.values())
+    return sum(min(pair) for pair in counts.values()) / total if total else 1.0
+
+
 def _name_is_evidence(a: LoopInfo, b: LoopInfo) -> bool:
     """Whether equal names of two loops are evidence of a match."""
     return not is_numbered_name(a.name) or a.loop is None or b.loop is None
@@ -127,7 +144,7 @@ def _match_by_similarity(
     for k, a in enumerate(left):
         for j, b in enumerate(right):
             if k not in matches and j not in used:
-                similarity = body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
+                similarity = _body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
                 similarity += _NAME_WEIGHT * (same_names and a.name == b.name)
                 scores.append((-similarity, a.name != b.name, abs(k - j), k, j))
     paired: set[int] = set()

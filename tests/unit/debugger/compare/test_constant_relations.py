@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.compare.align.constant_relations import describe_constant_relation, describe_reordering
+from loopdbg.debugger.compare.report.constant_relations import describe_constant_relation, describe_reordering
 
 WEIGHT = np.arange(1, 25, dtype=np.float32).reshape(8, 3)
 KERNEL = np.arange(2 * 3 * 2 * 2, dtype=np.float32).reshape(2, 3, 2, 2)

@@ -17,7 +17,6 @@ from ....runtime.graph import (
     TensorType,
     Value,
 )
-from ....runtime.graph.slicing import normalize_axis
 from ..running.value_comparison import dtype_kind
 
 T = TypeVar("T")
@@ -109,21 +108,6 @@ def type_fit(left: Value, right: Value) -> float | None:
     return score if dims[0] == dims[1] else None
 
 
-def same_slicing(left: SlicedInput, right: SlicedInput) -> bool:
-    """Whether two tensors are sliced in the same way, as far as declared shapes tell."""
-    shapes = [_outer_shape(port) for port in (left, right)]
-    shape = shapes[0] if shapes[0] is not None else shapes[1]
-    return _slice_geometry(left, shapes[0] or shape) == _slice_geometry(right, shapes[1] or shape)
-
-
-def _outer_shape(port: SlicedInput) -> tuple[object, ...] | None:
-    return port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-
-
-def _slice_geometry(port: SlicedInput, shape: tuple[object, ...] | None) -> tuple[int, ...]:
-    axis = port.axis if shape is None else normalize_axis(port.axis, len(shape))
-    dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
-    start, end = port.start, port.end
-    if isinstance(dim, int):
-        start, end = (dim + 1 + index if index < 0 else index for index in (start, end))
-    return axis, start, end, port.stride, port.part_size, int(port.from_trip_count)
+def initial_outer_value(port: Value | SlicedInput) -> Value:
+    """The outer value that initialises a back edge, whole or sliced."""
+    return port.outer if isinstance(port, SlicedInput) else port
