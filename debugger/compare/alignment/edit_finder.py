@@ -27,7 +27,6 @@ from .edit_texts import (
     back_edge_text,
     changed_constant_texts,
     condition_text,
-    initial_condition_text,
     initial_text,
     last_value_text,
     length_text,
@@ -376,7 +375,7 @@ class EditFinder:
             )
         self._place = EditPlace("initial condition", pair.left, pair.right)
         a, b = left.initial_condition, right.initial_condition
-        texts = initial_condition_text(a), initial_condition_text(b)
+        texts = self._initial_condition_text(0, a), self._initial_condition_text(1, b)
         if a is not None and b is not None:
             self._compare_operand(
                 a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names, texts
@@ -384,6 +383,9 @@ class EditFinder:
         elif self._same_system and not (_is_true(a) and _is_true(b)):
             key = "initial", pair.left
             self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names, texts)
+
+    def _initial_condition_text(self, side: int, term: Term | None) -> str:
+        return "no initial condition" if term is None else self._texts.assignment(side, term)
 
     def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]

@@ -233,15 +233,6 @@ def condition_text(value: Value | None) -> str:
     return "the body has no condition" if value is None else f"{display_name(value)} is the condition"
 
 
-def initial_condition_text(term: Term | None) -> str:
-    """The initial condition of a loop."""
-    if term is None:
-        return "no initial condition"
-    if term.data is not None and term.data.size == 1:
-        return str(bool(term.data.item())).lower()
-    return "" if term.value is None else display_name(term.value)
-
-
 def operand_name(term: Term) -> str:
     """The name of a term; for a result on the way what it is."""
     return constant_text(term) if term.value is not None else f"the result of {term.operator}"

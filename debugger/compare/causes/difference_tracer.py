@@ -144,7 +144,7 @@ class DifferenceTracer:
         if self._correspond(left, right) or self._pairs.equal_by_declared_shape(left, right):
             return False
         if left.is_constant and right.is_constant:
-            return self._pairs.both_known(left, right)
+            return self._pairs.both_known(left, right) or bool(self._pairs.one_sided_path(left, right)[1])
         twins = self._pairs.twins.get(left), self._pairs.twins.get(right)
         if not self.alignment.same_system and not (left.is_leaf and right.is_leaf):
             # The other system may need more or fewer nodes for the same computation.
@@ -176,7 +176,8 @@ class DifferenceTracer:
         if len(both) != len(operands):
             return self._uncorresponding_cause(pair)
         if unknown_value:
-            name = f"{nodes[0].op_type} '{nodes[0].name}'"
+            source = self._source(0, nodes[0])
+            name = f"{source.op_type} '{source.name}'"
             remark = f"{name} computes it; '{unknown_value}', which it is fed, is not known on both sides"
             return Cause(self._make_difference("result", pair), remark=remark)
         # Other operands within the tolerance, of which the node makes more: no operand has the same number on both
@@ -245,12 +246,16 @@ class DifferenceTracer:
         return delta is not None and delta.absolute > 0 and self._is_rewired(*pair)
 
     def _node_cause(self, nodes: tuple[Node, Node], pair: _TermPair, operands: list[Term], remark: str = "") -> Cause:
-        node, twin = nodes
+        node, twin = self._source(0, nodes[0]), self._source(1, nodes[1])
         inputs = [(_name(operand), self._read(0, operand)[1]) for operand in operands if operand.value is not None]
         difference = self._make_difference("node", pair)
         details = (twin.name, twin.op_type, self._code(0, node), self._code(1, twin), node.origin)
         name = _name(pair[0])
         return Cause(None, NodeDifference(node.name, name, node.op_type, inputs, difference, *details), remark)
+
+    def _source(self, side: int, node: Node) -> Node:
+        """The node of the file that a node was expanded from, or the node itself."""
+        return self._pairs.sides[side].opened.get(node, node)
 
     def _code(self, side: int, node: Node) -> str:
         return self.alignment.code[side].describe_node(node)
@@ -301,10 +306,11 @@ class DifferenceTracer:
         pairs = [(a, b) for a, b in zip(left.operands, right.operands, strict=False) if a is not None and b is not None]
         if len(left.operands) == len(right.operands) and not any(self._is_different(item) for item in pairs):
             return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
+        node, twin = self._source(0, left.node), self._source(1, right.node)
         return Cause(
             self._make_difference("result", pair),
-            remark=f"{left.node.op_type} '{left.node.name}' here, {right.node.op_type} '{right.node.name}' there: what"
-            " they are fed does not correspond",
+            remark=f"{node.op_type} '{node.name}' here, {twin.op_type} '{twin.name}' there: what they are fed does not"
+            " correspond",
             unmatched_pair=_values(pair),
         )
 
@@ -318,9 +324,12 @@ class DifferenceTracer:
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
         counterpart = self._pairs.counterpart_text(pair[1])
         names = f"'{_name(pair[0])}' here, '{_name(pair[1])}' there{f', which {counterpart}' if counterpart else ''}"
+        if not counterpart and _name(pair[0]) == _name(pair[1]):
+            names = f"{self._described(0, pair[0])} here, {self._described(1, pair[1])} there"
         if path and path[0].node is not None:
             words = [f"'{_name(term)}' {word}" for term, word in zip(pair, ("here", "there"), strict=True)]
-            words[side] += f", which {path[0].node.op_type} '{path[0].node.name}' computes on that side alone"
+            node = self._source(side, path[0].node)
+            words[side] += f", which {node.op_type} '{node.name}' computes on that side alone"
             names = ", ".join(words)
         if reader is None or reader[0].node is None or reader[1].node is None:
             return Cause(self._make_difference("result", pair), remark=f"it is {names}")
@@ -330,6 +339,15 @@ class DifferenceTracer:
         cause = self._node_cause((reader[0].node, reader[1].node), reader, [], f"it reads {names}")
         assert cause.node is not None
         return replace(cause, node=replace(cause.node, inputs=inputs))
+
+    def _described(self, side: int, term: Term) -> str:
+        """The name of a term and what it is, for two of one name."""
+        node = None if term.node is None else self._source(side, term.node)
+        if term.data is not None and term.data.size == 1:
+            return f"'{_name(term)}' (the constant {term.data.item()})"
+        if term.is_constant or node is None:
+            return f"'{_name(term)}' (of the role {_role(term)})"
+        return f"'{_name(term)}' (the result of {node.op_type} '{node.name}')"
 
     def _taken_branch_results(self, pair: _TermPair) -> _TermPair | None:
         """The results of the branch that both sides took."""
@@ -396,8 +414,10 @@ class DifferenceTracer:
 
     def _uncorresponding_cause(self, pair: _TermPair) -> Cause:
         texts = []
-        for term in pair:
-            node = None if term.is_constant and not term.operands else term.node
+        for side, term in enumerate(pair):
+            node = None
+            if term.node is not None and not (term.is_constant and not term.operands):
+                node = self._source(side, term.node)
             if node is not None:
                 location = f" ({node.origin})" if node.origin.file else ""
                 texts.append(f"'{_name(term)}' is computed by {node.op_type} '{node.name}'{location}")
@@ -445,8 +465,8 @@ class DifferenceTracer:
         if term.value is not None:
             return (self.left, self.right)[side].read(term.value)
         operand = term.operands[0] if term.operator == "Transpose" else None
-        is_known, data = (False, None) if operand is None else self._read(side, operand)
-        return (True, np.transpose(data, term.attribute("perm"))) if is_known else (False, None)
+        is_known, data = (False, np.empty(0)) if operand is None else self._read(side, operand)
+        return is_known, np.transpose(data, term.attribute("perm")) if is_known else None
 
     def _read_value(self, side: int, value: Value) -> tuple[bool, Any]:
         """A value; an invariant of a loop is read as the outer value."""
