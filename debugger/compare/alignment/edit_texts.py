@@ -21,7 +21,8 @@ _MAX_ELEMENTS = 8
 _MAX_DEPTH = 10
 Texts = tuple[str, str]
 _TermPair = tuple[Term | None, Term | None]
-_LEAF_WORDS: Mapping[str, str] = {
+#: What terms are that no node computes.
+LEAF_WORDS: Mapping[str, str] = {
     "input": "an input",
     "carried": "a carried value",
     "slice": "a sliced input",
@@ -89,8 +90,8 @@ class EditTexts:
     def _positions(self, terms: _TermPair) -> Texts:
         """The places of two terms in their models."""
         left, right = (
-            f"value {side.terms.index(term)}" if term in side.terms else "another value"
-            for side, term in zip(self._pairs.sides, terms, strict=True)
+            f"value {side.terms.index(term) if term in side.terms else 0} of the {word} model"
+            for side, term, word in zip(self._pairs.sides, terms, ("left", "right"), strict=True)
         )
         return left, right
 
@@ -133,7 +134,7 @@ class EditTexts:
         name = "it" if operand.value is None else display_name(operand.value)
         node = self._source_node(side, operand)
         if node is None or operand.value is None:
-            word = _LEAF_WORDS.get(operand.operator, f"the result of {operand.operator}")
+            word = LEAF_WORDS.get(operand.operator, f"the result of {operand.operator}")
             return f"{name} is {word}"
         if operand.value in node.outputs and len(node.outputs) > 1:
             return f"{name} is output {node.outputs.index(operand.value)} of {node.op_type} '{node.name}'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
@@ -42,11 +43,6 @@ class TermPairs:
     local_ids: dict[Term, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        #: By side, what identifies a constant, with its term.
-        self.constants: tuple[dict[Hashable, Term], ...] = tuple(
-            {self.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
-            for side in (self.left, self.right)
-        )
         self._users: dict[Term, list[Use]] = {}
         for side in (self.left, self.right):
             reachable = _reachable(side)
@@ -57,6 +53,14 @@ class TermPairs:
                 for position, operand in enumerate(operands_below(term)):
                     is_commutative = term.operator in COMMUTATIVE_OPERATORS
                     self._users.setdefault(operand, []).append((term, None if is_commutative else position))
+
+    @cached_property
+    def constants(self) -> tuple[dict[Hashable, Term], ...]:
+        """By side, what identifies a constant, with its term."""
+        return tuple(
+            {self.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
+            for side in (self.left, self.right)
+        )
 
     @property
     def sides(self) -> tuple[LoweredGraph, LoweredGraph]:

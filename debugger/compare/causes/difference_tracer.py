@@ -19,6 +19,7 @@ import numpy as np
 
 from ....runtime.graph import Loop, Node, SlicedInput, Value
 from ....runtime.graph.producers import ProducerMap
+from ..alignment.edit_texts import LEAF_WORDS
 from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term
@@ -346,7 +347,7 @@ class DifferenceTracer:
         if term.data is not None and term.data.size == 1:
             return f"'{_name(term)}' (the constant {term.data.item()})"
         if term.is_constant or node is None:
-            return f"'{_name(term)}' (of the role {_role(term)})"
+            return f"'{_name(term)}' ({LEAF_WORDS.get('constant' if term.is_constant else term.operator, '')})"
         return f"'{_name(term)}' (the result of {node.op_type} '{node.name}')"
 
     def _taken_branch_results(self, pair: _TermPair) -> _TermPair | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,14 @@ class Lockstep:
         self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
         self._loops: dict[int, _LockstepLoop] = {}
         self._iteration_count = 0
-        self._alignment = SelfAlignment(side.model.graph)
         self._quantization_steps = QuantizationSteps(side.model.graph)
         self._is_openvino = peer is not None and peer.name == "openvino"
         tolerance = options.tolerance
         self._tolerance = replace(tolerance, float64_as_float32=True) if self._is_openvino else tolerance
+
+    @cached_property
+    def _alignment(self) -> SelfAlignment:
+        return SelfAlignment(self.side.model.graph)
 
     def run(self) -> Comparison:
         """Run the model to its end, or to an interrupt."""
