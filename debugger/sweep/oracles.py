@@ -131,7 +131,8 @@ class _ModelOracle(Oracle):
             ModelSide(self._model, case.inputs, self._max_iterations),
             ModelSide(self._other, inputs, self._max_iterations),
         )
-        _record_difference(outcome, mismatch, Diff(compare_sides(*sides, ComparisonOptions())).first, self._model)
+        difference = Diff(compare_sides(*sides, ComparisonOptions(proves_causes=False))).first
+        _record_difference(outcome, mismatch, difference, self._model)
 
 
 class _RuntimeOracle(Oracle):

@@ -30,7 +30,7 @@ def test_the_weight_is_named_and_no_node(capsys: pytest.CaptureFixture[str], tmp
     assert ran.status == 6
     # Before anything runs, and again where its effect is first seen.
     assert lines[1:5] == [
-        "written otherwise:",
+        "cause:",
         "loop 'main ▸ Loop_1': constant 'W'",
         "0.515625.onnx  W = [[0.515625]]",
         "0.765625.onnx  W = [[0.765625]]",

@@ -135,7 +135,7 @@ def _reader_names(maker: NetworkGenerator, layer: Any) -> list[str]:
     if kind == "IIfConditionalOutputLayer":
         return [_name(layer), *(str(tensor_name(tensor)) for tensor in layer._inputs)]
     if kind == "IConditionLayer":
-        return [_name(output) for output in layer._conditional.outputs] + [layer._conditional.name]
+        return [_name(output) for output in layer.conditional.outputs] + [layer.conditional.name]
     if layer._outputs:
         return [_name(layer)]
     return [f"loop {loop.name}" for loop in maker.net.loops if layer in loop.layers]

@@ -24,6 +24,7 @@ from .program import (
     ProgramValue,
     ValueType,
     all_loops,
+    outputs_of,
 )
 from .value_uses import ValueUse, all_reader_names, all_uses, origin, reader_names
 
@@ -42,12 +43,14 @@ class Mutation:
     a description for the reader.
 
     ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
-    replaced constant cannot be distinguished from one with changed numbers.
+    replaced constant cannot be distinguished from one with changed numbers. ``parts``: of several changes at once, the
+    names of each.
     """
 
     names: frozenset[str]
     text: str
     replaced: str = ""
+    parts: tuple[frozenset[str], ...] = ()
 
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
@@ -304,6 +307,101 @@ def _remove(program: Program, draw: ChoiceSource) -> Mutation | None:
     return _mutation(f"{node.output} ({node.operator}) is gone: {value} in its place", *names)
 
 
+# -- branches, captures, outputs, and changes with company
+
+
+def _branches(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places = [node for node in all_nodes(program) if isinstance(node, ProgramIf)]
+    if not places:
+        return None
+    node = draw.pick(places)
+    node.then, node.other = node.other, node.then
+    node.results = node.results[1], node.results[0]
+    names = [value.name for value in node.outputs]
+    return _mutation(f"the branches of {node.name} change places", node.name, *names)
+
+
+def _captured(program: Program, draw: ChoiceSource) -> Mutation | None:
+    """Let a node in a loop read another outer value."""
+    places = []
+    for loop in all_loops(program.body):
+        inside = all_bodies(loop.body)
+        own = {*loop.params, *(value for body in inside for node in body.nodes for value in outputs_of(node))}
+        own.update(value for inner in all_loops(loop.body) for value in inner.params)
+        for port in all_uses(program):
+            if port.kind != "edge" or not any(port.position[0] is body for body in inside) or port.read() in own:
+                continue
+            others = [value for value in _alternatives(port) if value not in own]
+            places += [(port, others)] if others else []
+    if not places:
+        return None
+    port, others = draw.pick(places)
+    was, other = port.read(), draw.pick(others)
+    assert was is not None
+    names, replaced = reader_names(port, program), str(origin(was, program))
+    port.write(other)
+    return Mutation(frozenset(names), f"{port.name} captures {other} for {was}", replaced)
+
+
+def _output_order(program: Program, draw: ChoiceSource) -> Mutation | None:
+    outputs = program.outputs
+    pairs = [
+        (j, k)
+        for k in range(len(outputs))
+        for j in range(k)
+        if outputs[j].type == outputs[k].type and outputs[j] is not outputs[k]
+    ]
+    if not pairs:
+        return None
+    j, k = draw.pick(pairs)
+    outputs[j], outputs[k] = outputs[k], outputs[j]
+    return _mutation(f"the outputs {j} and {k} change places", f"out{j}", f"out{k}")
+
+
+def _slice_end(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places = [node for node in all_nodes(program) if isinstance(node, ProgramNode) and node.operator == "Rows"]
+    if not places:
+        return None
+    node = draw.pick(places)
+    was = node.attributes["stop"]
+    node.attributes["stop"] = draw.pick([choice for choice in (-1, INT64_MAX, 4, 1) if choice != was])
+    name = node.output.name
+    return _mutation(f"{name}: rows end at {node.attributes['stop']} for {was}", name, f"{name}_stop")
+
+
+def _with_copy(program: Program, draw: ChoiceSource) -> Mutation | None:
+    """Change an operator, and let another node read a copy of its input, which changes nothing."""
+    mutation = _operator(program, draw)
+    if mutation is None:
+        return None
+    places = [
+        port
+        for port in all_uses(program)
+        if port.kind == "edge" and port.name not in mutation.names and isinstance(port.reader, ProgramNode)
+    ]
+    if not places:
+        return None
+    port = draw.pick(places)
+    value = port.read()
+    assert value is not None
+    result = ProgramNode("Identity", [value], ProgramValue("copied", value.type))
+    body, place = port.position
+    body.nodes.insert(place, result)
+    port.write(result.output)
+    return Mutation(mutation.names, f"{mutation.text}; {port.name} reads a copy of {value}")
+
+
+def _two(program: Program, draw: ChoiceSource) -> Mutation | None:
+    """Two changes of different kinds, of which neither is one of the other's."""
+    kinds = ["operator", "attribute", "edge", "constant", "weight", "backedge", "initial", "scan"]
+    first = MUTATIONS[kinds.pop(draw.integer(0, len(kinds) - 1))](program, draw)
+    second = None if first is None else MUTATIONS[draw.pick(kinds)](program, draw)
+    if first is None or second is None or first.names & second.names:
+        return None
+    names = first.names | second.names
+    return Mutation(names, f"{first.text}; {second.text}", first.replaced, (first.names, second.names))
+
+
 #: The kinds of changes.
 MUTATIONS: Mapping[str, Callable[[Program, ChoiceSource], Mutation | None]] = {
     "operator": _operator,
@@ -320,4 +418,10 @@ MUTATIONS: Mapping[str, Callable[[Program, ChoiceSource], Mutation | None]] = {
     "last": _last_value,
     "inserted": _insert,
     "removed": _remove,
+    "branches": _branches,
+    "captured": _captured,
+    "outputs": _output_order,
+    "end": _slice_end,
+    "noop": _with_copy,
+    "two": _two,
 }

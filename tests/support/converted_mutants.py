@@ -6,6 +6,7 @@ A case is made from its name alone: ``optimised operator 17`` is a tool, a kind 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 
 import onnx
@@ -21,6 +22,7 @@ from equivalent_models import (
 )
 from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.runtime.graph import walk
 from program_mutants import (
     MAX_ATTEMPTS,
     MAX_ITERATIONS,
@@ -35,6 +37,7 @@ from program_mutants import (
 from strategies import program_mutations
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_export import to_onnx
+from strategies.program_mutations import Mutation
 from text_models import load_proto
 
 
@@ -88,13 +91,29 @@ def make_case(name: str) -> ProgramMutant | None:
             sources = [to_onnx(program, insulated=tool in ("openvino", "optimised")) for program in mutant.programs]
             left, plain = (load_proto(source) for source in sources)
             right = TOOLS[tool][0](with_initializers(sources[1]), draw)
-            runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in (plain, right)]
+            runs = [
+                model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in (plain, right, left)
+            ]
         except (ModelNotSupportedError, LoopdbgError):
             continue
         alike = len(model_loops(plain)) == len(model_loops(right))
-        if alike and None not in runs and canonical_values(runs[0] or {}) == canonical_values(runs[1] or {}):
-            return ProgramMutant(left, right, mutant.feeds, mutant.mutation)
+        if not alike or None in runs:
+            continue
+        values = [canonical_values(run or {}) for run in runs]
+        if values[0] == values[1] != values[2]:
+            return ProgramMutant(left, right, mutant.feeds, _with_copies(mutant.mutation, left))
     return None
+
+
+def _with_copies(mutation: Mutation, left: loopdbg.Model) -> Mutation:
+    """The mutation with the names of the copies that an insulated body returns."""
+    copies = {
+        node.outputs[0].name: node.inputs[0].name
+        for node in walk(left.graph)
+        if node.op_type == "Identity" and node.outputs[0] is not None and node.inputs[0] is not None
+    }
+    names = {copy for copy, source in copies.items() if copy.startswith("leaving") and source in mutation.names}
+    return replace(mutation, names=mutation.names | names)
 
 
 def describe_case(name: str) -> str:

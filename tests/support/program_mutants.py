@@ -14,7 +14,8 @@ from typing import Any
 
 import loopdbg
 from comparable_values import canonical_values
-from loopdbg.debugger.compare.report.findings import Cause, Comparison, StaticDifference, Verdict
+from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
+from loopdbg.debugger.compare.report.findings import Cause, Comparison, EditEffect, StaticDifference, Verdict
 from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from loopdbg.debugger.compare.running.sides import ModelSide
@@ -41,7 +42,7 @@ MAX_ATTEMPTS = 60
 #: The features that the models may have.
 _FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
 #: Features that a kind of change requires: ONNX's Loop slices nothing.
-_REQUIRED_FEATURES = {"slice": {"scan"}}
+_REQUIRED_FEATURES = {"slice": {"scan"}, "branches": {"branches"}, "end": {"rows"}}
 #: The kinds of changes in each format; ``renamed``: in ONNX, and the other model has other names throughout.
 MUTATION_KINDS: Mapping[str, tuple[str, ...]] = {
     "onnx": tuple(program_mutations.MUTATIONS),
@@ -82,7 +83,12 @@ def judge_mutant(mutant: ProgramMutant | None) -> str:
     """The outcome of a mutant: ``exact``, ``unseen`` for None, or else what is wrong."""
     if mutant is None:
         return "unseen"
-    wrong = judge(compare_mutant(mutant), mutant.mutation.names)
+    comparison = compare_mutant(mutant)
+    wrong = (
+        judge(comparison, mutant.mutation.names)
+        or missed_part(comparison, mutant.mutation.parts)
+        or failed_claim(comparison, mutant)
+    )
     return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
 
 
@@ -117,8 +123,9 @@ def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant
     renamed: dict[str, str] = {}
     right = load_proto(rename_values(to_onnx(other), draw, renamed))
     # What only the right model has has its name there.
-    names = mutation.names | {mutation.replaced, renamed.get("inserted", "inserted")}
-    return ProgramMutant(_load_program(program), right, feeds, replace(mutation, names=names), (program, other))
+    added = {mutation.replaced, renamed.get("inserted", "inserted")}
+    mutation = replace(mutation, names=mutation.names | added, parts=tuple(names | added for names in mutation.parts))
+    return ProgramMutant(_load_program(program), right, feeds, mutation, (program, other))
 
 
 def _load_program(program: Program) -> loopdbg.Model:
@@ -165,15 +172,50 @@ def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
         return f"SAME: {comparison.verdict.value}"
     if not comparison.static_differences:
         return "SILENT: nothing is written otherwise"
-    strangers = [
-        f"{difference.kind} '{difference.name or difference.loop_path}'"
-        for difference in comparison.static_differences
-        if listed_name(difference) not in wanted
-    ]
+    strangers = [item for item in comparison.static_differences if listed_name(item) not in wanted]
     if strangers:
-        return f"MISLEADS: lists {', '.join(strangers)}, not {sorted(wanted)}"
+        texts = (f"{item.kind} '{item.name or item.loop_path}' ({item.effect.value})" for item in strangers)
+        return f"MISLEADS: lists {', '.join(texts)}, not {sorted(wanted)}"
+    if comparison.static_differences[0].effect is not EditEffect.CAUSE:
+        demonstration = comparison.demonstration
+        return f"UNPROVED: {'no proof' if demonstration is None else demonstration.text}"
     blamed = [name for cause in first_difference_causes(comparison) for name in wrongly_blamed(cause, wanted)]
     return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
+
+
+def missed_part(comparison: Comparison, parts: Iterable[frozenset[str]]) -> str:
+    """Which of several changes is not listed; empty if all are."""
+    listed = {listed_name(item) for item in comparison.static_differences}
+    missed = [sorted(names) for names in parts if not names & listed]
+    return f"MISSES: {missed}" if missed else ""
+
+
+def failed_claim(comparison: Comparison, mutant: ProgramMutant) -> str:
+    """The claim about causes that does not hold: with the causes applied the left model has the outputs of the right
+    one, and with one cause fewer it has not. Empty if all hold."""
+    edits = [item.edit for item in comparison.static_differences if item.effect is EditEffect.CAUSE]
+    causes = [edit for edit in edits if edit is not None]
+    if not causes or comparison.script is None:
+        return ""
+    with_iterations = any(loop.trips is not None for loop in comparison.loops)
+    wanted = behaviour(mutant.right, mutant.feeds, with_iterations)
+    for chosen in (causes, *([edit for edit in causes if edit is not left_out] for left_out in causes)):
+        try:
+            graph = apply_edits(mutant.left.graph, mutant.right.graph, comparison.script, chosen)
+            result = behaviour(loopdbg.Model(graph), mutant.feeds, with_iterations)
+        except LoopdbgError:
+            result = None
+        if (result == wanted) is not (len(chosen) == len(causes)):
+            names = ", ".join(edit.left_name or edit.right_name for edit in chosen)
+            return f"CLAIM: with {names or 'no edit'} applied the outputs are {'' if result == wanted else 'not '}equal"
+    return ""
+
+
+def behaviour(model: loopdbg.Model, feeds: Mapping[str, Any], with_iterations: bool) -> tuple[list[Any], list[int]]:
+    """The outputs of a model, in order, and how often its loops ran."""
+    run = model.execute(feeds, max_iterations=MAX_ITERATIONS)
+    iterations = sorted(loop.iterations for loop in run.loops) if with_iterations else []
+    return [canonical_values({"": value}) for value in run.outputs.values()], iterations
 
 
 def listed_name(difference: StaticDifference) -> str:

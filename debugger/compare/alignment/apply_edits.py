@@ -13,7 +13,9 @@ from ....runtime.graph import (
     If,
     Loop,
     Node,
+    Operation,
     SlicedInput,
+    System,
     Value,
     bodies,
     captured_values,
@@ -21,6 +23,7 @@ from ....runtime.graph import (
 )
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.graph.topological_order import topological_order
+from ....runtime.ops.registry import ResolvedOperation, resolve
 from ..edits import Edit, EditPlace, EditScript
 
 #: The attributes of a slice, and of a scan output.
@@ -32,13 +35,12 @@ def apply_edits(left: Graph, right: Graph, script: EditScript, chosen: Collectio
     """A copy of the left model with the chosen edits.
 
     At each place of an edit the value is computed as in the right model, from the counterparts of its operands in the
-    left one; nodes and constants without a counterpart are copied. Values that are not changed are shared.
+    left one; nodes and constants without a counterpart are copied. Values that are not changed are shared. Nodes that
+    are copied from another system keep their meaning there.
 
     Raises:
-        UsageError: the models are of two systems, or the edits cannot be applied without others.
+        UsageError: the edits cannot be applied without others.
     """
-    if left.system is not right.system:
-        raise UsageError("the edits of two systems cannot be applied: their operators differ")
     return _Patch(left, right, script, chosen).graph()
 
 
@@ -47,6 +49,7 @@ class _Patch:
 
     def __init__(self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit]) -> None:
         self._left = left
+        self._foreign_system = None if left.system is right.system else right.system
         self._right_producers = ProducerMap.for_graph(right)
         self._right_constants = set(right.constants)
         for inner in (inner for node in walk(right) for _, inner in bodies(node)):
@@ -150,6 +153,8 @@ class _Patch:
         for captured in (value for _, body in bodies(node) for value in captured_values(body)):
             inner[captured] = self._clone(captured, scope)
         new = _copied_node(node, lambda value: self._clone(value, scope), inner)
+        if self._foreign_system is not None:
+            new = _with_own_operator(new, self._foreign_system)
         outputs: list[Value | None] = []
         for value in node.outputs:
             fresh = None if value is None else Value(f"{value.name}_right", value.type)
@@ -345,6 +350,16 @@ def _copied_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
         new.nodes.append(copied)
     new.outputs = [values.get(value, value) for value in graph.outputs]
     return new
+
+
+def _with_own_operator(node: Node, system: System) -> Node:
+    """A node of another system with its operator, and the nodes inside it."""
+    for _, inner in bodies(node):
+        inner.nodes = [_with_own_operator(child, system) for child in inner.nodes]
+    if not isinstance(node, Operation):
+        return node
+    fields = node.name, node.op_type, node.domain, node.version, node.inputs, node.outputs, node.attributes
+    return ResolvedOperation(*fields, source=node.source, op=resolve(node, system))
 
 
 def _values_needed(node: Node) -> Iterator[Value]:

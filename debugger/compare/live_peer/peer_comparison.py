@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,8 @@ from ....runtime.graph import Graph, System, walk
 from ....runtime.model import Data, Model
 from ....runtime.ops.registry import is_random
 from ...peers.process import Peer
+from ..proof.intervention import Reruns
+from ..proof.rounding import explain_by_rounding
 from ..report.findings import Comparison, DivergenceReason, Verdict
 from ..running.boundary_merge import ComparisonOptions
 from ..running.loop_matching import match_loops, select_pairs
@@ -41,6 +44,13 @@ class PeerComparison:
         return next((verdict for verdict in severity if verdict in kinds), Verdict.NOT_COMPARED)
 
     @property
+    def verdict_text(self) -> str:
+        """The verdict in words; with the reason if rounding is the cause."""
+        gravest = self.verdict
+        texts = [comparison.verdict_text for comparison in self.comparisons if comparison.verdict is gravest]
+        return texts[0] if len(texts) == 1 else gravest.value
+
+    @property
     def error(self) -> LoopdbgError | None:
         """The error or interrupt that ended our run."""
         return next((comparison.error for comparison in self.comparisons if comparison.error is not None), None)
@@ -70,6 +80,7 @@ def compare_with_peer(
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
+    start = time.monotonic()
     side = ModelSide(model, inputs, limit)
     side.report_progress(options.on_tick, leads=True)
     note = None
@@ -96,7 +107,13 @@ def compare_with_peer(
         comparisons = [result]
     elif free:
         try:
-            comparisons.append(compare_free_running(side, side.inputs, peer, options, profile))
+            free_result = compare_free_running(side, side.inputs, peer, options, profile)
+            comparisons.append(free_result)
+            if lockstep and result.verdict in (Verdict.SAME, Verdict.STEP) and free_result.verdict is Verdict.DIFFER:
+                # Each iteration agrees by itself: what is left is how the loops amplify rounding.
+                distance = max((loop.growth.largest for loop in result.loops), default=0.0)
+                reruns = Reruns(side, side.most_iterations + 1, time.monotonic() - start, options.on_tick)
+                free_result.demonstration = explain_by_rounding(reruns, free_result.outputs, distance)
         except (InterruptError, KeyboardInterrupt):
             if not comparisons or not options.reports_interrupt:
                 raise

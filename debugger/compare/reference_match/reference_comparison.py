@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import InterruptError, UsageError
-from ....runtime.graph import StoppedBy, Value
+from ....runtime.errors import ExecutionError, InterruptError, LimitError, UsageError
+from ....runtime.graph import Graph, StoppedBy, Value
 from ....runtime.input_validation import Data
+from ....runtime.model import Model
 from ....runtime.text import did_you_mean
 from ...reference.reference import Key, Reference, Track
 from ..causes.divergence_frontier import DivergenceSearch, cause_from_search
-from ..report.findings import Cause, Comparison, Difference, LoopFindings, TripDifference
+from ..proof.value_substitution import with_substituted_value
+from ..report.findings import (
+    Cause,
+    Comparison,
+    Demonstration,
+    Difference,
+    LoopFindings,
+    TripDifference,
+    Verdict,
+)
 from ..running.boundary_merge import ComparisonOptions
 from ..running.iteration_stream import IterationRecord, iterate_side, outputs_by_name
 from ..running.loop_matching import match_loops, select_pairs
@@ -24,6 +34,9 @@ from .track_candidates import TrackCandidate, input_tracks
 from .track_forms import iterations_by_entry, scan_by_iteration
 from .track_pairing import TrackPairing, pair_tracks
 from .value_locations import LocationIndex, ValueLocation
+
+#: The most values of a reference that are substituted to show a cause.
+_MAX_SUBSTITUTED = 3
 
 
 def compare_reference(side: ComparisonSide, reference: Reference, options: ComparisonOptions) -> Comparison:
@@ -55,7 +68,15 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
         if not options.reports_interrupt:
             raise
         run.result.error = InterruptError("interrupted")
-    return run.comparison()
+    result = run.comparison()
+    if result.error is None and options.proves_causes and result.verdict is Verdict.DIFFER:
+        try:
+            result.demonstration = run.demonstration()
+        except (InterruptError, KeyboardInterrupt):
+            if not options.reports_interrupt:
+                raise
+            result.error = InterruptError("interrupted")
+    return result
 
 
 def _check_names(layout: LocationIndex, reference: Reference, options: ComparisonOptions) -> None:
@@ -253,6 +274,58 @@ class _ReferenceRun:
         findings.iterations += 1
         findings.differing_iterations += beyond
         findings.growth.add(step.iteration, absolute, relative, beyond)
+
+    # -- how the cause is shown
+
+    def demonstration(self) -> Demonstration | None:
+        """Run the model again with the reference's values in place of the first ones that differ, until nothing else
+        differs; None if that cannot be shown."""
+        if not isinstance(self.side, ModelSide):
+            return None
+        differing = [item for item in self.compared_tracks if item.differences]
+        substituted: dict[Value, Sequence[Any]] = {}
+        names: list[str] = []
+        graph, first = self.layout.graph, self.first_difference
+        while first is not None and len(names) < _MAX_SUBSTITUTED and len(names) < len(differing) - 1:
+            target = self._substituted_rows(first[1])
+            if target is None or target[0] in substituted:
+                return None
+            substituted[target[0]] = target[1]
+            names.append(f"'{first[1].name}'")
+            changed: Graph | None = graph
+            for value, rows in substituted.items():
+                changed = None if changed is None else with_substituted_value(changed, value, rows)
+            if changed is None:
+                return None
+            side = ModelSide(Model(changed), self.side.inputs, self.side.limit, self.side.label)
+            rerun = _ReferenceRun(side, self.layout, self.reference, self.pairing, self.options, self.selected_loops)
+            try:
+                rerun.run()
+            except (ExecutionError, LimitError):
+                return None
+            first = rerun.first_difference
+        if first is not None or not names:
+            return None
+        text = f"with {' and '.join(names)} of {self.reference.label} in place of those of {self.side.label} in every"
+        text += " iteration, everything that was compared is the same"
+        return Demonstration("values", text, len(names), is_minimal=len(names) == 1)
+
+    def _substituted_rows(self, compared: _ComparedTrack) -> tuple[Value, list[Any]] | None:
+        """The result of a node that a track replaces, and its rows in the order of execution."""
+        location, values = compared.location, compared.track.values
+        edges = [] if location.loop is None else location.loop.back_edges
+        edge = next((edge for edge in edges if edge.param is location.value), None)
+        shift = 0 if edge is None else 1
+        value = location.value if edge is None else edge.result
+        if (location.node is None and edge is None) or location.branch is not None:
+            return None
+        if not location.path:
+            return value, [values.get(())]
+        entries = self.counts.get(location.path, {})
+        if len(entries) == 1:  # the reference may run longer
+            ((entry, _),) = entries.items()
+            return value, [values.get((*entry, k)) for k in range(shift, max(key[-1] for key in values) + 1)]
+        return value, [values.get((*entry, k + shift)) for entry, count in entries.items() for k in range(count)]
 
     # -- result
 

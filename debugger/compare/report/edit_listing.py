@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from ....runtime.graph import Graph, Loop, walk
 from ....runtime.graph.producers import ProducerMap
@@ -10,22 +11,31 @@ from ...describe.code_lines import CodeLines
 from ...describe.condition import condition_slice
 from ..edits import Edit, EditKind, EditScript
 from ..running.value_comparison import Tolerance, compare
-from .findings import StaticDifference
+from .findings import EditEffect, StaticDifference
+
+_EFFECT_ORDER = (EditEffect.CAUSE, EditEffect.UNKNOWN, EditEffect.NO_EFFECT)
 
 
-def listed_edits(
-    script: EditScript, left: Graph, paths: Collection[str] | None, loose_shape: bool
-) -> list[StaticDifference]:
-    """The edits as static differences. ``paths``: only of these loops; ``loose_shape``: ignore axes of length 1."""
+def listed_edits(script: EditScript, left: Graph, loose_shape: bool) -> list[StaticDifference]:
+    """The edits as static differences. ``loose_shape``: ignore axes of length 1."""
     code, producers = CodeLines(left), ProducerMap.for_graph(left)
     deciding = {node for loop in walk(left) if isinstance(loop, Loop) for node in condition_slice(loop).nodes}
-    edits = [edit for edit in script.edits if paths is None or edit.left_loop in paths]
     listed = []
-    for edit in edits:
+    for edit in script.edits:
         reader = None if edit.left_value is None else producers.producer(edit.left_value)
         decides = edit.kind is EditKind.CONDITION or edit.left_node in deciding or reader in deciding
-        listed.append(_listed(edit, code, decides, loose_shape))
+        listed.append(replace(_listed(edit, code, decides, loose_shape), edit=edit))
     return listed
+
+
+def order_by_effect(
+    listed: Iterable[StaticDifference], effects: Mapping[Edit, EditEffect], paths: Collection[str] | None
+) -> list[StaticDifference]:
+    """The static differences with what their edits do: causes first, then what is unknown. ``paths``: of these loops,
+    and all causes."""
+    known = [item if item.edit is None else replace(item, effect=effects[item.edit]) for item in listed]
+    chosen = [item for item in known if paths is None or item.loop_path in paths or item.effect is EditEffect.CAUSE]
+    return sorted(chosen, key=lambda item: _EFFECT_ORDER.index(item.effect))
 
 
 def _listed(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> StaticDifference:

@@ -11,6 +11,7 @@ from typing import Any
 from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.graph import UNKNOWN_ORIGIN, Origin, StoppedBy, Value
 from ..causes.quantization_step import is_within_step
+from ..edits import Edit, EditScript
 from ..running.value_comparison import Delta
 from .difference_growth import DifferenceGrowth
 
@@ -120,6 +121,16 @@ class Cause:
     reader_source_line: str = ""
 
 
+class EditEffect(Enum):
+    """What an edit does with the inputs of a comparison; ``--json`` has the text."""
+
+    #: With the causes applied to one side, the difference is gone.
+    CAUSE = "cause"
+    #: The difference is gone without it, or there is none.
+    NO_EFFECT = "none"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True)
 class StaticDifference:
     """A static difference of two models.
@@ -127,7 +138,8 @@ class StaticDifference:
     ``kind``: that of an edit (edits.EditKind); ``detail``: the name of the attribute that differs. ``loop_path``: the
     path of the loop on the left, or ``main``. Constants have both values, everything else a text. ``deciding``: the
     condition depends on it. ``likeness``: the relation of the right constant to the left one, if known.
-    ``source_line``: the source code of the node on the left.
+    ``source_line``: the source code of the node on the left. ``effect``: what it does with these inputs, as far as that
+    was demonstrated. ``edit``: the edit of the script, if it has one.
     """
 
     kind: str
@@ -143,6 +155,57 @@ class StaticDifference:
     likeness: str = ""
     source_line: str = ""
     detail: str = ""
+    effect: EditEffect = EditEffect.UNKNOWN
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True)
+class TippedValue:
+    """One quantised value that rounds to the neighbouring step. ``iteration``: None for a node of the main graph;
+    ``count``: how many elements of ``name`` tip."""
+
+    loop: str
+    entry: tuple[int, ...]
+    iteration: int | None
+    node: str
+    op_type: str
+    name: str
+    count: int
+
+    @property
+    def text(self) -> str:
+        """The value in words."""
+        values = "one quantised value tips" if self.count == 1 else f"{self.count} quantised values tip"
+        place = "" if self.iteration is None else f"in iteration {self.iteration}, "
+        return f"{values} {place or 'at '}node {self.node}"
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """How the cause of a difference was demonstrated by running one side again with changes.
+
+    ``method``: "edits" if edits were applied, "values" if values of the other side were substituted, "rounding" if
+    inputs were moved by one unit in the last place; empty if no cause was shown, with ``text`` as the reason. ``text``:
+    the demonstration in one line, without the number of ``reruns``. ``is_minimal``: no single change could be left out.
+    ``bit_identical``: with the changes, the results are those of the other side bit for bit, not within the tolerance
+    only. ``amplification``: of rounding, the units in the last place by which an output moves for one of an input.
+    """
+
+    method: str
+    text: str
+    reruns: int
+    is_minimal: bool = False
+    bit_identical: bool = False
+    amplification: float | None = None
+    tipped: TippedValue | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The verdict if rounding is the cause; empty otherwise."""
+        if self.amplification is None and self.tipped is None and self.method != "rounding":
+            return ""
+        rounding = "rounding" if self.amplification is None else f"rounding, amplified by {self.amplification:.3g}"
+        return rounding if self.tipped is None else f"{self.tipped.text}: {rounding}"
 
 
 @dataclass(frozen=True)
@@ -363,6 +426,10 @@ class Comparison:
     #: If outputs differ and no loop does: the first differing output and its cause.
     first_output: Difference | None = None
     cause: Cause | None = None
+    #: The edits that the static differences list.
+    script: EditScript | None = None
+    #: How the cause was demonstrated; None: nothing differs, or no side can be run with changes.
+    demonstration: Demonstration | None = None
     #: The numbers of compared outputs and of other compared values of the main graph.
     compared_outputs: int = 0
     compared_values: int = 0
@@ -392,6 +459,12 @@ class Comparison:
         if self.unpaired or self.uncompared or not all(loop.fully_compared for loop in self.loops):
             return Verdict.PARTLY
         return Verdict.STEP if differing or self.outputs else Verdict.SAME
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict in words; with the reason if rounding is the cause."""
+        reason = "" if self.demonstration is None else self.demonstration.verdict
+        return f"{self.verdict.value} ({reason})" if reason else self.verdict.value
 
     @property
     def same(self) -> bool:

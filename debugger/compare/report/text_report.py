@@ -20,8 +20,10 @@ from .findings import (
     BodyHeadroom,
     Cause,
     Comparison,
+    Demonstration,
     Difference,
     DivergenceReason,
+    EditEffect,
     LoopFindings,
     NodeDifference,
     OutOfRangeResult,
@@ -33,6 +35,11 @@ _VALUE_CHARS = 72
 _SPARKLINE_CHARS = 48
 _FAILURE_CHARS = 300
 _BARS = "▁▂▃▄▅▆▇█"
+_EFFECT_HEADINGS = {
+    EditEffect.CAUSE: "cause",
+    EditEffect.UNKNOWN: "written otherwise",
+    EditEffect.NO_EFFECT: "written otherwise, without effect on these inputs",
+}
 _MODES = {"lockstep": "iteration by iteration", "free": "free-running"}
 #: What separates the kind of a static difference from the name, which otherwise is that of a port or a constant.
 _NAME_AFTER_KIND = {
@@ -48,7 +55,7 @@ def report_lines(result: Comparison | PeerComparison) -> Iterator[str]:
     comparisons = result.comparisons if isinstance(result, PeerComparison) else [result]
     names = comparisons[0].left, comparisons[0].right
     right = f"{result.peer} {result.version}".strip() if isinstance(result, PeerComparison) else names[1]
-    yield f"{result.verdict.value}: {escape_unprintable(names[0])} and {escape_unprintable(right)}"
+    yield f"{escape_unprintable(result.verdict_text)}: {escape_unprintable(names[0])} and {escape_unprintable(right)}"
     if isinstance(result, PeerComparison) and result.configuration:
         yield f"  {result.peer}: {', '.join(f'{name}={value}' for name, value in result.configuration.items())}"
     for comparison in comparisons:
@@ -64,7 +71,8 @@ def unique_notes(comparisons: Sequence[Comparison]) -> list[str]:
 def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     mode = _MODES.get(comparison.mode)
     if mode:
-        yield f"  {mode}: {'nothing compared' if _has_nothing_compared(comparison) else comparison.verdict.value}"
+        text = "nothing compared" if _has_nothing_compared(comparison) else comparison.verdict_text
+        yield f"  {mode}: {escape_unprintable(text)}"
     for failure in comparison.failures:
         yield f"    {comparison.right} {failure.kind}: {escape_unprintable(failure.activity)}"
         yield f"      {escape_unprintable(failure.text[:_FAILURE_CHARS])}"
@@ -105,25 +113,50 @@ def _self_difference_lines(difference: Difference, peer: str) -> Iterator[str]:
 
 
 def _static_difference_lines(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
-    if not comparison.static_differences:
+    """Causes, what may be one, and what has no effect, each under a heading."""
+    by_effect: dict[EditEffect, list[StaticDifference]] = {}
+    for difference in comparison.static_differences:
+        by_effect.setdefault(difference.effect, []).append(difference)
+    demonstration = comparison.demonstration
+    for effect, differences in by_effect.items():
+        is_plural = effect is EditEffect.CAUSE and len(differences) > 1
+        yield f"    {'causes, together' if is_plural else _EFFECT_HEADINGS[effect]}:"
+        for difference in differences[:_MAX_LISTED]:
+            yield from _one_static_difference_lines(difference, sides)
+        if len(differences) > _MAX_LISTED:
+            yield f"      ... and {len(differences) - _MAX_LISTED} more"
+        if effect is EditEffect.CAUSE and demonstration is not None:
+            yield f"      {demonstration_text(demonstration)}"
+    if demonstration is not None and EditEffect.CAUSE not in by_effect:
+        yield f"{'      ' if by_effect else '    '}{demonstration_text(demonstration)}"
+
+
+def demonstration_text(demonstration: Demonstration) -> str:
+    """How a cause was demonstrated, in one line."""
+    word = "shown by" if demonstration.method else "cause not shown"
+    return escape_unprintable(f"{word}: {demonstration.text} ({count_text(demonstration.reruns, 'rerun')})")
+
+
+def _one_static_difference_lines(difference: StaticDifference, sides: tuple[str, str]) -> Iterator[str]:
+    yield f"      {static_difference_text(difference)}"
+    if difference.source_line:
+        yield f"        {difference.source_line}"
+    if difference.delta is None:
+        width = max(map(len, sides))
+        for side, text in zip(sides, (difference.left_text, difference.right_text), strict=True):
+            yield f"        {escape_unprintable(side):<{width}}  {escape_unprintable(text)}"
         return
-    yield "    written otherwise:"
-    for d in comparison.static_differences[:_MAX_LISTED]:
-        yield f"      {static_difference_text(d)}"
-        if d.source_line:
-            yield f"        {d.source_line}"
-        if d.delta is None:
-            width = max(map(len, sides))
-            for side, text in zip(sides, (d.left_text, d.right_text), strict=True):
-                yield f"        {escape_unprintable(side):<{width}}  {escape_unprintable(text)}"
-        else:
-            difference = Difference(d.kind, d.name, d.other, d.delta, left=d.left, right=d.right)
-            yield from _value_pair_lines(difference, sides, "        ")
-            if d.likeness:
-                yield f"        {d.likeness}"
-    rest = len(comparison.static_differences) - _MAX_LISTED
-    if rest > 0:
-        yield f"      ... and {rest} more"
+    values = Difference(
+        difference.kind,
+        difference.name,
+        difference.other,
+        difference.delta,
+        left=difference.left,
+        right=difference.right,
+    )
+    yield from _value_pair_lines(values, sides, "        ")
+    if difference.likeness:
+        yield f"        {difference.likeness}"
 
 
 def static_difference_text(difference: StaticDifference) -> str:

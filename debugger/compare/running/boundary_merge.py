@@ -6,6 +6,7 @@ Only the findings are kept, so that runs of any length can be compared.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,15 +23,20 @@ from ..causes.narrow_types import note_headroom
 from ..causes.output_causes import trace_outputs
 from ..causes.quantization_saturation import SaturationMonitor
 from ..causes.quantization_step import QuantizationSteps, compared_value
-from ..report.edit_listing import listed_edits
+from ..edits import Edit, EditScript
+from ..proof.cause_proof import prove_causes
+from ..proof.intervention import Interventions, Reruns
+from ..report.edit_listing import listed_edits, order_by_effect
 from ..report.findings import (
     Cause,
     Comparison,
     Difference,
+    EditEffect,
     LoopFindings,
     Saturation,
     StaticDifference,
     TripDifference,
+    Verdict,
 )
 from ..report.runtime_rules import reasons_predicting
 from .loop_matching import LoopMatch, LoopMatching, NameMatching, match_loops, match_names, select_pairs
@@ -62,6 +68,8 @@ class ComparisonOptions:
     on_tick: OnTick | None = None
     #: Whether an interrupt gives the findings so far, with the interrupt as their ``error``, instead of raising it.
     reports_interrupt: bool = False
+    #: Whether causes are demonstrated, by running the left model again with edits.
+    proves_causes: bool = True
 
 
 def compare_sides(
@@ -76,6 +84,9 @@ def compare_sides(
     ``peer``: the runtime of the right side, to which only its own rules apply.
     """
     result = Comparison(mode, left.label, right.label)
+    listed: list[StaticDifference] = []
+    paths: dict[Loop, str] = {}
+    start = time.monotonic()
     for side in (left, right):
         if isinstance(side, ModelSide | TraceSide):
             side.report_progress(options.on_tick, leads=side is left)
@@ -92,7 +103,12 @@ def compare_sides(
                 " number"
             )
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
-        result.static_differences = _static_differences(alignment, paths, not options.loops)
+        result.script = script_of(alignment)
+        listed = listed_edits(result.script, alignment.pairs.left.graph, not alignment.same_system)
+        chosen = set(paths.values()) if options.loops else None
+        unknown = dict.fromkeys(result.script.edits, EditEffect.UNKNOWN)
+        result.static_differences = order_by_effect(listed, unknown, chosen)
+        start = time.monotonic()
     merges = [pairs] if matching.same_order else [[pair] for pair in pairs]
     for group in merges:
         merge = _BoundaryMerge(left, right, group, options, alignment)
@@ -129,7 +145,36 @@ def compare_sides(
         if loop.trips is not None:
             loop.trips.reasons = reasons_predicting(loop.reasons, "trips", peer)
             loop.trips.explanation = _trip_count_explanation(loop)
+    effects = _edit_effects(result, left, right, options, time.monotonic() - start)
+    if effects:
+        result.static_differences = order_by_effect(listed, effects, set(paths.values()) if options.loops else None)
     return result
+
+
+def _edit_effects(
+    result: Comparison, left: ComparisonSide, right: ComparisonSide, options: ComparisonOptions, seconds: float
+) -> Mapping[Edit, EditEffect]:
+    """Which edits cause the difference, and which have no effect. ``seconds``: the time of both runs.
+
+    Raises:
+        InterruptError: Ctrl-C, unless the options want what was found so far.
+    """
+    script = result.script or EditScript(())
+    if result.verdict is Verdict.SAME:
+        return dict.fromkeys(script.edits, EditEffect.NO_EFFECT)
+    if not options.proves_causes or result.verdict is not Verdict.DIFFER:
+        return {}
+    if not isinstance(left, ModelSide) or not isinstance(right, ModelSide | TraceSide):
+        return {}
+    reruns = Reruns(left, max(left.most_iterations, right.most_iterations) + 1, seconds, options.on_tick)
+    interventions = Interventions(result, reruns, right, options.tolerance, options.names)
+    proof = prove_causes(result, script, interventions)
+    result.demonstration = proof.demonstration
+    if proof.interrupted:
+        result.error = InterruptError("interrupted")
+        if not options.reports_interrupt:
+            raise result.error
+    return proof.effects
 
 
 def _alignment(
@@ -139,13 +184,6 @@ def _alignment(
         return None
     loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
     return ModelAlignment(left.graph, right.graph, loops, options.names)
-
-
-def _static_differences(alignment: ModelAlignment, paths: dict[Loop, str], everything: bool) -> list[StaticDifference]:
-    """What the files write otherwise."""
-    left, right = (side.graph for side in alignment.pairs.sides)
-    script = script_of(alignment)
-    return listed_edits(script, left, None if everything else list(paths.values()), left.system is not right.system)
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ....runtime.graph import Graph
+from ....runtime.model import Data
 from ..causes.quantization_step import QuantizationSteps
 from ..report.findings import Comparison, Difference
 from .loop_matching import match_names
 from .padding import padded_axes
-from .sides import ComparisonSide
 from .value_comparison import Tolerance, compare
 
 
+class RunOutputs(Protocol):
+    """The outputs of a run; None if it did not end."""
+
+    @property
+    def label(self) -> str:
+        """The name of the side."""
+
+    @property
+    def graph(self) -> Graph | None:
+        """The loop graph; None if unknown."""
+
+    @property
+    def outputs(self) -> Mapping[str, Data] | None:
+        """The outputs by name."""
+
+
 def compare_outputs(
-    result: Comparison, left: ComparisonSide, right: ComparisonSide, tolerance: Tolerance, name_map: Mapping[str, str]
+    result: Comparison, left: RunOutputs, right: RunOutputs, tolerance: Tolerance, name_map: Mapping[str, str]
 ) -> None:
     """Compare the outputs if both runs ended."""
     if left.outputs is None or right.outputs is None:
@@ -59,7 +75,7 @@ def note_uncomputed_outputs(result: Comparison, graph: Graph | None, label: str)
         result.uncompared.append(name)
 
 
-def _padded_axes(side: ComparisonSide) -> Mapping[str, int]:
+def _padded_axes(side: RunOutputs) -> Mapping[str, int]:
     return {} if side.graph is None else padded_axes(side.graph)
 
 

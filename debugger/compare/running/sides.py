@@ -92,6 +92,8 @@ class ModelSide:
         self.limit_hit = False
         #: Large tensors of this model, for all jobs of peers.
         self.scratch = ScratchFolder()
+        #: The most iterations that any entry of a loop had.
+        self.most_iterations = 0
         self._bound_inputs = model.check(inputs)
         ports = zip(model.plan.inputs, model.inputs, strict=False)
         names = resolve_aliases(model.graph, inputs)
@@ -136,6 +138,13 @@ class ModelSide:
         """
         return self._run(self._start_engine(), is_rerun=False)
 
+    def bound_inputs(self) -> Iterator[tuple[Value, Any]]:
+        """The inputs of the graph, variables included, with their data."""
+        for value in self.model.graph.inputs:
+            slot = self.model.plan.slot_of.get(value)
+            if slot in self._bound_inputs:
+                yield value, self._bound_inputs[slot]
+
     def report_progress(self, on_tick: OnTick | None, *, leads: bool) -> None:
         """Report progress from now on; a side that does not lead reports only repeated runs."""
         self._on_tick, self._reports_first_run = on_tick, leads
@@ -169,7 +178,9 @@ class ModelSide:
             except ExecutionError as error:
                 raise ExecutionError(f"{self.label}: {error}") from None
             if stop_kind == "boundary":
-                yield Frame(engine, index)
+                frame = Frame(engine, index)
+                self.most_iterations = max(self.most_iterations, frame.iteration)
+                yield frame
                 continue
             if stop_kind == "interrupt":
                 raise InterruptError("interrupted")
@@ -229,6 +240,8 @@ class TraceSide:
         self.graph: Graph | None = self.outline.graph
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
+        #: The most iterations that any entry of a loop had, as far as it was read.
+        self.most_iterations = 0
         self._on_tick: OnTick | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
@@ -238,6 +251,7 @@ class TraceSide:
         for boundary in self.trace.boundaries():
             progress.count_boundary(boundary)
             tick()
+            self.most_iterations = max(self.most_iterations, boundary.iteration)
             yield boundary
 
     def report_progress(self, on_tick: OnTick | None, *, leads: bool) -> None:

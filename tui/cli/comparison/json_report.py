@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from ....debugger.compare.live_peer.peer_comparison import PeerComparison
@@ -10,6 +11,7 @@ from ....debugger.compare.report.findings import (
     BoundaryHeadroom,
     Cause,
     Comparison,
+    Demonstration,
     Difference,
     DivergenceReason,
     LoopFindings,
@@ -55,6 +57,7 @@ def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
         "same": comparison.same,
         "verdict": comparison.verdict.value,
         "written": [_static_difference_json(item) for item in comparison.static_differences],
+        "demonstration": None if comparison.demonstration is None else _demonstration_json(comparison.demonstration),
         "loops": [_loop_json(loop) for loop in comparison.loops],
         "quantised": [_saturation_json(item) for item in comparison.saturations],
         "outputs": {
@@ -171,6 +174,21 @@ def _static_difference_json(difference: StaticDifference) -> dict[str, Any]:
         "right": json_with_elements(difference.right) if constant else difference.right_text,
         "likeness": difference.likeness or None,
         "detail": difference.detail or None,
+        "effect": difference.effect.value,
+    }
+
+
+def _demonstration_json(demonstration: Demonstration) -> dict[str, Any]:
+    tipped = demonstration.tipped
+    return {
+        "method": demonstration.method or None,
+        "verdict": demonstration.verdict or None,
+        "text": demonstration.text,
+        "reruns": demonstration.reruns,
+        "minimal": demonstration.is_minimal,
+        "bit_identical": demonstration.bit_identical,
+        "amplification": json_number(demonstration.amplification),
+        "tipped": None if tipped is None else {**asdict(tipped), "entry": list(tipped.entry)},
     }
 
 

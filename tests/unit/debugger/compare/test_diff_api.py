@@ -30,7 +30,7 @@ def test_two_models(tmp_path: Path) -> None:
     assert (first.loop, first.iteration, first.value) == ("main ▸ sqrt", 0, "x") and first.left == F32(1.5)
     assert result.written == ["loop 'main ▸ sqrt': constant 'one_half', which the condition depends on"]
     assert result.outputs == ["root", "xs"] and result.loops[0].differing and not result.loops[0].same
-    assert str(result).startswith("differ: newton_sqrt.onnx and wrong.onnx\n") and "written otherwise" in str(result)
+    assert str(result).startswith("differ: newton_sqrt.onnx and wrong.onnx\n") and "cause:" in str(result)
     assert loopdbg.diff(source, wrong, NEWTON, rtol=10, max_iterations=1).verdict is loopdbg.Verdict.LIMITED
     assert repr(same) == "<Diff same: newton_sqrt.onnx and newton_sqrt.onnx>"
 

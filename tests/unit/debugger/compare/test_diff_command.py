@@ -27,9 +27,11 @@ def test_the_command_for_two_models(capsys: pytest.CaptureFixture[str], tmp_path
     lines = ran.out.splitlines()
     assert lines[0] == "differ: newton_sqrt.onnx and wrong.onnx"
     assert lines[1:3] == [
-        "    written otherwise:",
+        "    cause:",
         "      loop 'main ▸ sqrt': constant 'one_half', which the condition depends on",
     ]
+    shown = "with this edit applied to newton_sqrt.onnx, the outputs are those of wrong.onnx, bit for bit (1 rerun)"
+    assert lines[6] == f"      shown by: {shown}"
     assert "first difference: loop 'main ▸ sqrt', iteration 0, carried value 'x'" in ran.out
     assert "it comes from the constant 'one_half'" in ran.out and "one_half = 0.49" in ran.out
     assert "both ended by the condition after 5 iterations" in ran.out and "growth " in ran.out
@@ -49,7 +51,9 @@ def test_the_json_of_two_models(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert loop["node"] is None and (loop["source"]["role"], loop["source"]["left_name"]) == ("constant", "one_half")
     assert loop["source"]["left"] == {"shape": [], "dtype": "float32", "value": 0.5}
     (constant,) = report["comparisons"][0]["written"]
-    assert constant["kind"] == "constant" and constant["left"]["value"] == 0.5
+    assert constant["kind"] == "constant" and constant["left"]["value"] == 0.5 and constant["effect"] == "cause"
+    demonstration = report["comparisons"][0]["demonstration"]
+    assert (demonstration["method"], demonstration["reruns"], demonstration["bit_identical"]) == ("edits", 1, True)
     assert loop["trip_difference"] is None and loop["trip_count"] == {"left": 5, "right": 5}
     assert loop["growth"]["first_beyond"] == 0 and loop["growth"]["points"][0][:2] == [0, 0]
     two = [

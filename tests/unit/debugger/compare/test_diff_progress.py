@@ -47,7 +47,8 @@ def test_one_of_two_models_tells(tmp_path: Path) -> None:
     compared = [iterations for again, iterations, _ in message if not again]
     assert compared == sorted(compared) and set(compared) == {0, 1, 2, 3, 4, 5}
     # For where the difference comes from both are run again, up to the end of iteration 0.
-    assert [iterations for again, iterations, _ in message if again] == [0, 0]
+    # The run that shows the cause may report, too.
+    assert [iterations for again, iterations, _ in message if again][:2] == [0, 0]
 
 
 def test_a_recording_has_its_iterations_for_a_trip_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import loopdbg
+from cli_runner import save_text_model
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
 from loopdbg.debugger.compare.alignment.edit_script import edit_script
 from loopdbg.debugger.compare.edits import EditKind
-from loopdbg.runtime.errors import UsageError
-from loopdbg.runtime.graph import System
 from text_models import model
 
 F32 = np.float32
@@ -92,12 +92,15 @@ def test_one_of_two_edits_is_applied() -> None:
     same_values(applied, model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)")))
 
 
-def test_edits_of_two_systems_are_not_applied() -> None:
-    left, right = model(BASE), model(BASE)
+@pytest.mark.parametrize(("old", "new"), [item[1:3] for item in EDITS[:6]], ids=[item[0] for item in EDITS[:6]])
+def test_edits_of_a_converted_model_are_applied_with_its_operators(old: str, new: str, tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    save_text_model(tmp_path, changed(old, new), "right.onnx", opset=21)
+    converted = openvino.Core().read_model(tmp_path / "right.onnx")
+    openvino.save_model(converted, tmp_path / "right.xml", compress_to_fp16=False)
+    left, right = model(changed("s = Add", "s = Add")), loopdbg.load(tmp_path / "right.xml")
     script = edit_script(left.graph, right.graph)
-    right.graph.system = System.OPENVINO
-    with pytest.raises(UsageError, match="two systems"):
-        apply_edits(left.graph, right.graph, script, ())
+    same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right)
 
 
 def test_values_that_differ_are_aligned_and_the_others_matched() -> None:

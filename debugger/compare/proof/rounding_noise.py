@@ -1,0 +1,88 @@
+"""Moves numbers to neighbouring ones, as other rounding does: in an array, or in what the loops of a graph carry."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import Array, BackEdge, Graph, If, Loop, Node, TensorType, Value
+from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
+from ..running.value_comparison import dtype_kind
+
+
+def is_movable(data: Any) -> bool:
+    """Whether data is a tensor of floats."""
+    return isinstance(data, np.ndarray) and bool(data.size) and dtype_kind(data.dtype) == "f"
+
+
+def move(data: Array, steps: Any) -> Array:
+    """Move each element by some units in the last place, away from zero where positive; zeros and numbers that are not
+    finite stay."""
+    bits: Array = np.ascontiguousarray(data).view(f"i{data.dtype.itemsize}")
+    moved: Array = (bits + np.asarray(steps, bits.dtype)).view(data.dtype).reshape(data.shape)
+    numbers = data.astype(np.float64)
+    stays = (numbers == 0) | ~np.isfinite(numbers) | ~np.isfinite(moved.astype(np.float64))
+    return np.where(stays, data, moved)
+
+
+def random_steps(generator: np.random.Generator, data: Array, units: int = 1) -> Array:
+    """For each element a random number of units in the last place."""
+    return generator.integers(-units, units + 1, data.shape)
+
+
+def with_moved_loop_values(graph: Graph, seed: int, units: int = 1) -> Graph | None:
+    """A copy of a graph, for one run, whose loops carry floats moved by up to some units in the last place, at random
+    in each iteration; None if no loop carries floats."""
+    mover = _LoopValueMover(np.random.default_rng(seed), units)
+    new = mover.graph(graph)
+    return new if mover.count else None
+
+
+class _LoopValueMover:
+    """Copies graphs; ``count``: the carried values that are moved."""
+
+    def __init__(self, generator: np.random.Generator, units: int) -> None:
+        self._generator, self._units = generator, units
+        self.count = 0
+
+    def graph(self, graph: Graph) -> Graph:
+        """A copy of a graph; values are shared."""
+        new = copy.copy(graph)
+        new.nodes = [self._node(node) for node in graph.nodes]
+        return new
+
+    def _node(self, node: Node) -> Node:
+        if isinstance(node, If):
+            branch = copy.copy(node)
+            branch.then_branch, branch.else_branch = self.graph(node.then_branch), self.graph(node.else_branch)
+            return branch
+        return self._loop(node) if isinstance(node, Loop) else node
+
+    def _loop(self, loop: Loop) -> Loop:
+        new, body = copy.copy(loop), self.graph(loop.body)
+        edges = {edge: self._edge(edge, body) for edge in loop.back_edges}
+        new.body, new.back_edges = body, list(edges.values())
+        new.last_values = [copy.copy(last) for last in loop.last_values]
+        for last in new.last_values:
+            edge = loop.back_edge_for(last)
+            last.edge = None if edge is None else edges[edge]
+        return new
+
+    def _edge(self, edge: BackEdge, body: Graph) -> BackEdge:
+        kind = edge.param.type
+        if isinstance(kind, TensorType) and kind.dtype is not None and dtype_kind(kind.dtype) != "f":
+            return edge
+        self.count += 1
+        moved = Value(f"{edge.result.name}_moved", edge.result.type)
+        operator = ResolvedOperator(self._moved, {}, native=False, pure=False)
+        body.nodes = [
+            *body.nodes,
+            ResolvedOperation(moved.name, "Move", "", 1, [edge.result], [moved], {}, op=operator),
+        ]
+        body.outputs = [*body.outputs, moved]
+        return BackEdge(edge.initial, edge.param, moved)
+
+    def _moved(self, p: Any, data: Any) -> Any:
+        return move(data, random_steps(self._generator, data, self._units)) if is_movable(data) else data
