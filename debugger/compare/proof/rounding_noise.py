@@ -22,8 +22,9 @@ def move(data: Array, steps: Any) -> Array:
     finite stay."""
     bits: Array = np.ascontiguousarray(data).view(f"i{data.dtype.itemsize}")
     moved: Array = (bits + np.asarray(steps, bits.dtype)).view(data.dtype).reshape(data.shape)
-    numbers = data.astype(np.float64)
-    stays = (numbers == 0) | ~np.isfinite(numbers) | ~np.isfinite(moved.astype(np.float64))
+    with np.errstate(all="ignore"):  # the neighbour of the largest number is infinite
+        numbers, neighbours = data.astype(np.float64), moved.astype(np.float64)
+    stays = (numbers == 0) | ~np.isfinite(numbers) | ~np.isfinite(neighbours)
     return np.where(stays, data, moved)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from diff_checks import compare_models, report_text
 from loopdbg.debugger.compare.proof.intervention import Reruns
 from loopdbg.debugger.compare.proof.rounding import rounding_response
+from loopdbg.debugger.compare.proof.rounding_noise import move
 from loopdbg.debugger.compare.report.findings import Demonstration, Verdict
 from loopdbg.debugger.compare.running.sides import ModelSide
 from text_models import model
@@ -85,3 +86,10 @@ def test_inputs_move_by_one_unit_and_outputs_by_as_many_as_they_are_amplified() 
     assert response is not None and response.subject == "moving 'x' of g by one unit in the last place"
     assert response.moved["y"] == 1024 * 2.0**-23 and response.amplification == 1.0
     assert not response.explains(result.outputs)
+
+
+def test_numbers_move_to_their_neighbours_where_those_are_finite() -> None:
+    largest = np.finfo(F32).max
+    moved = move(F32([1, -1, 0, largest, np.inf, np.nan]), 1)
+    assert moved[0] == np.nextafter(F32(1), F32(2)) and moved[1] == -moved[0]
+    np.testing.assert_array_equal(moved[2:], F32([0, largest, np.inf, np.nan]))
