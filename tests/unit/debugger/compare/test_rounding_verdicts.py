@@ -8,7 +8,7 @@ import numpy as np
 
 from diff_checks import compare_models, report_text
 from loopdbg.debugger.compare.proof.intervention import Reruns
-from loopdbg.debugger.compare.proof.rounding import rounding_response
+from loopdbg.debugger.compare.proof.rounding import explain_by_rounding, rounding_response
 from loopdbg.debugger.compare.proof.rounding_noise import move
 from loopdbg.debugger.compare.report.findings import Demonstration, Verdict
 from loopdbg.debugger.compare.running.sides import ModelSide
@@ -93,3 +93,27 @@ def test_numbers_move_to_their_neighbours_where_those_are_finite() -> None:
     moved = move(F32([1, -1, 0, largest, np.inf, np.nan]), 1)
     assert moved[0] == np.nextafter(F32(1), F32(2)) and moved[1] == -moved[0]
     np.testing.assert_array_equal(moved[2:], F32([0, largest, np.inf, np.nan]))
+
+
+def test_rounding_explains_another_runtime_by_what_loops_carry() -> None:
+    """A model without float inputs, whose loop is chaotic."""
+    text = CHAOTIC.replace("float[8] x, int64 n", "int64 n").replace("Loop (n, go, x)", "Loop (n, go, start)")
+    start = ", ".join(map(str, FEEDS["x"].tolist()))
+    text = text.replace("float one = {1}", f"float one = {{1}}, float[8] start = {{{start}}}")
+    left, right = (model(text % (r, ORDER)) for r in (3.99, NEIGHBOUR))
+    inputs = {"n": FEEDS["n"]}
+    differences = compare_models(left, right, **inputs).outputs
+    side = ModelSide(left, inputs)
+    assert list(side.boundaries())
+    shown = explain_by_rounding(Reruns(side, 61, 1.0), differences, 1e-7)
+    assert shown is not None and shown.method == "rounding" and shown.tipped is None
+    assert "what the loops of g carry" in shown.text and shown.amplification is not None
+
+
+def test_rounding_does_not_explain_a_loop_that_amplifies_nothing() -> None:
+    text = CHAOTIC.replace("float r = {%s}", "float r = {%s}, float half = {0.5}")
+    left, right = (model(text % (3.99, f"p = Mul (h, half)  h2 = {op} (p, one)")) for op in ("Mul", "Add"))
+    differences = compare_models(left, right, **FEEDS).outputs
+    side = ModelSide(left, FEEDS)
+    assert list(side.boundaries()) and differences
+    assert explain_by_rounding(Reruns(side, 61, 1.0), differences, 1e-7) is None
