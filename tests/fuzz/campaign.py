@@ -2,9 +2,10 @@
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
-(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``converted``: each mutant after another
-tool wrote it. ``equals``: each model next to what another tool
-made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
+(``--features 'onnx edge'``: of this one), which ``diff`` has to name as the cause; what it claims about causes is
+checked by applying it (CLAIM: a claim does not hold; MISSES: one of two changes is not listed). ``converted``: each
+mutant after another tool wrote it. ``equals``: each model next to what another tool made of it, of which ``diff`` has
+to list nothing. A table says of each kind how often that came out right.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
 A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints

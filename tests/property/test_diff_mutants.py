@@ -11,10 +11,19 @@ import program_mutants
 
 #: The number of mutants of each kind of change in each format.
 CASES = 4
+#: Kinds for the campaign alone: of two changes one without effect may be missing from the list, and where rows end that
+#: a loop slices, the slice may be listed, too, as without effect.
+CAMPAIGN_KINDS = ("two", "end")
 
 
 @pytest.mark.parametrize(
-    ("system", "kind"), [(system, kind) for system, of in program_mutants.MUTATION_KINDS.items() for kind in of]
+    ("system", "kind"),
+    [
+        (system, kind)
+        for system, of in program_mutants.MUTATION_KINDS.items()
+        for kind in of
+        if kind not in CAMPAIGN_KINDS
+    ],
 )
 def test_single_change_is_named(system: str, kind: str) -> None:
     messages = {

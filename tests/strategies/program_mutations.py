@@ -25,6 +25,7 @@ from .program import (
     ValueType,
     all_loops,
     outputs_of,
+    prune,
 )
 from .value_uses import ValueUse, all_reader_names, all_uses, origin, reader_names
 
@@ -391,12 +392,22 @@ def _with_copy(program: Program, draw: ChoiceSource) -> Mutation | None:
     return Mutation(mutation.names, f"{mutation.text}; {port.name} reads a copy of {value}")
 
 
+def _value_names(program: Program) -> set[str]:
+    """The names of all values that nodes and loops compute or receive."""
+    names = {value.name for node in all_nodes(program) for value in outputs_of(node)}
+    return names.union(value.name for loop in all_loops(program.body) for value in loop.params)
+
+
 def _two(program: Program, draw: ChoiceSource) -> Mutation | None:
     """Two changes of different kinds, of which neither is one of the other's."""
     kinds = ["operator", "attribute", "edge", "constant", "weight", "backedge", "initial", "scan"]
     first = MUTATIONS[kinds.pop(draw.integer(0, len(kinds) - 1))](program, draw)
     second = None if first is None else MUTATIONS[draw.pick(kinds)](program, draw)
     if first is None or second is None or first.names & second.names:
+        return None
+    # One change may leave what the other one changed without readers.
+    live = _value_names(prune(copy.deepcopy(program)))
+    if not all(mutation.names & live for mutation in (first, second)):
         return None
     names = first.names | second.names
     return Mutation(names, f"{first.text}; {second.text}", first.replaced, (first.names, second.names))

@@ -43,11 +43,12 @@ MAX_ATTEMPTS = 60
 _FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
 #: Features that a kind of change requires: ONNX's Loop slices nothing.
 _REQUIRED_FEATURES = {"slice": {"scan"}, "branches": {"branches"}, "end": {"rows"}}
-#: The kinds of changes in each format; ``renamed``: in ONNX, and the other model has other names throughout.
+#: The kinds of changes in each format; ``renamed``: in ONNX, and the other model has other names throughout. Random
+#: programs for OpenVINO have no branches.
 MUTATION_KINDS: Mapping[str, tuple[str, ...]] = {
     "onnx": tuple(program_mutations.MUTATIONS),
     "renamed": tuple(program_mutations.MUTATIONS),
-    "openvino": tuple(program_mutations.MUTATIONS),
+    "openvino": tuple(kind for kind in program_mutations.MUTATIONS if kind != "branches"),
     "tensorrt": tuple(network_mutations.MUTATIONS),
 }
 
