@@ -99,8 +99,19 @@ screenshots: $(INSTALLED)-run $(EXTENSIONS) samples  ## draw the pictures of REA
 	$(Q)$(PY) docs/make_screenshots.py
 	$(Q)$(PY) docs/make_stepping.py
 
-docs: $(INSTALLED)-run $(EXTENSIONS)  ## write docs/api.md from the docstrings
-	$(Q)$(PY) docs/make_api.py
+# Sphinx has an environment of its own, which sees the packages in VENV: the API reference imports loopdbg.
+SITE := build/docs-venv
+docs: $(INSTALLED)-run $(EXTENSIONS) $(SITE)/.installed  ## build the documentation site in build/site; warnings are errors
+	$(Q)$(SITE)/bin/sphinx-build -qW --keep-going -b html -c docs . build/site
+
+$(SITE)/.installed: pyproject.toml $(STAMP)-venv
+	$(say) 'installing Sphinx into $(SITE)'
+	$(Q)$(PY) -m venv --clear $(SITE)
+	$(Q)$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' >$(SITE)/needs.txt
+	$(Q)$(SITE)/bin/pip $(if $(V),,-qq) install -r $(SITE)/needs.txt
+	$(Q)$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	    >"$$($(SITE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/loopdbg-environment.pth"
+	@touch $@
 
 build: $(INSTALLED)-run $(EXTENSIONS)  ## install into VENV, extension modules in place
 

@@ -35,7 +35,7 @@ _READ_LOCK_TIMEOUT_SECONDS = 5.0
 
 @public_class
 class SessionFrame(runtime.Frame):
-    """A frame of a session or of a replay; see :class:`~...runtime.frame.Frame`. Of a recording, data that were not
+    """A frame of a session or of a replay; see :class:`loopdbg.Frame`. Of a recording, data that were not
     recorded are missing: if boundaries are skipped, a back edge has no previous value, and a scan output has only the
     recorded elements.
 

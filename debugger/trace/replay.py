@@ -12,7 +12,7 @@ from .replay_controller import ReplayController
 class Replay(Session):
     """A recording with a current boundary; it begins before iteration 0 of the first loop.
 
-    It is a :class:`~..session.session.Session` that moves between recorded boundaries, in either direction: a step
+    It is a :class:`Session` that moves between recorded boundaries, in either direction: a step
     goes to the next recorded boundary of this loop, ``until`` to the first one at or after an iteration, ``goto`` only
     to a recorded one. Commands that need execution raise :class:`UsageError`.
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import doctest
+import enum
 import inspect
 import io
-import sys
+import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import loopdbg
+from loopdbg.debugger.session.session_frames import SessionFrame
 from text_models import SAMPLES
 
-sys.path.insert(0, str(SAMPLES.parent / "docs"))
-import make_api
+PAGE = (SAMPLES.parent / "docs" / "api.md").read_text(encoding="utf-8")
+#: What precedes every example.
+SETUP = PAGE.partition("```python\n")[2].partition("```")[0]
 
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
@@ -78,9 +82,36 @@ def test_the_public_names(recording: Path, tmp_path: Path) -> None:
     assert {name: sorted(names) for name, names in results.items()} == {k: sorted(v.split()) for k, v in PUBLIC.items()}
 
 
-def test_each_name_is_in_one_page_section() -> None:
-    messages = [name for names in make_api.SECTIONS.values() for name in names]
-    assert sorted(messages) == sorted({*loopdbg.__all__} - {"__version__"})
+def test_each_name_is_on_the_page_once() -> None:
+    assert sorted(re.findall(r"^\.\. auto\w+:: (?:[\w.]+\.)?(\w+)$", PAGE, re.M)) == sorted(
+        {*loopdbg.__all__, "SessionFrame"} - {"__version__"}
+    )
+
+
+def members(cls: type) -> list[str]:
+    """The public methods and properties of a class, and of its bases in this package."""
+    bases = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "loopdbg"]
+    return sorted(
+        {
+            name
+            for base in bases
+            for name, value in vars(base).items()
+            if not name.startswith("_")
+            and (callable(value) or isinstance(value, property | cached_property | classmethod))
+        }
+    )
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Every public name with its value; members of a class follow the class."""
+    for name in sorted({*loopdbg.__all__} - {"__version__"}):
+        value = getattr(loopdbg, name)
+        yield name, value
+        if inspect.isclass(value) and (name == "LoopdbgError" or not issubclass(value, Exception | enum.Enum)):
+            yield from ((f"{name}.{member}", getattr(value, member)) for member in members(value))
+    for member in sorted({*members(SessionFrame)} - {*members(loopdbg.Frame)}):
+        yield f"SessionFrame.{member}", getattr(SessionFrame, member)
+    yield "SessionFrame[expression]", SessionFrame.__getitem__
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +129,13 @@ def trace(recording: Path) -> Iterator[loopdbg.Trace]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), make_api.documented(), ids=lambda item: item if isinstance(item, str) else ""
-)
+@pytest.mark.parametrize(("name", "value"), documented(), ids=lambda item: item if isinstance(item, str) else "")
 def test_the_example_of_a_name(
     name: str, value: Any, recording: Path, trace: loopdbg.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(SAMPLES)
     names: dict[str, Any] = {"recording": recording, "folder": tmp_path}
-    exec(make_api.SETUP, names)
+    exec(SETUP, names)
     names["trace"] = trace
     names["replay"] = loopdbg.Replay(trace)
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
@@ -114,7 +143,3 @@ def test_the_example_of_a_name(
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     output = io.StringIO()
     assert not doctest.DocTestRunner(optionflags=options).run(test, out=output.write).failed, output.getvalue()
-
-
-def test_the_page_is_current() -> None:
-    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "make docs updates docs/api.md"
