@@ -13,8 +13,11 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
 @pytest.mark.parametrize(
     "name",
     [
-        *("README.md", "docs/guide.md", "docs/commands.md", "docs/tensorrt.md", "docs/exporting.md"),
-        *("docs/notebook.md", "docs/ci.md"),
+        "README.md",
+        *(
+            f"docs/{name}.md"
+            for name in "guide commands tensorrt exporting notebook ci traces sweep hooks operators value-history".split()
+        ),
     ],
 )
 def test_running_the_examples_changes_nothing(name: str) -> None:
