@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,9 @@ from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.tui.cli import _choose_command
 
 ROOT = source_checks.ROOT
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("editors/**/*.md"), ROOT / "sample_models/README.md"]
+PAGES = [
+    path for pattern in ("*.md", "docs/**/*.md", "editors/**/*.md", "sample_models/*.md") for path in ROOT.glob(pattern)
+]
 _FENCE = re.compile(r"^```(?:console|sh|text|yaml|)\n(.*?)^```$", re.S | re.M)
 _COMMAND = re.compile(r"^(?:\$ |- run: )?(loopdbg .*?)(?:\s+#\s.*)?$", re.M)
 

@@ -15,9 +15,14 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
     [
         "README.md",
         *(
-            f"docs/{name}.md"
-            for name in "guide commands tensorrt exporting notebook ci traces sweep hooks operators value-history".split()
+            "docs/guide.md",
+            "docs/commands.md",
+            "docs/tensorrt.md",
+            "docs/exporting.md",
+            "docs/notebook.md",
+            "docs/ci.md",
         ),
+        *("docs/traces.md", "docs/sweep.md", "docs/hooks.md", "docs/operators.md", "docs/value-history.md"),
     ],
 )
 def test_running_the_examples_changes_nothing(name: str) -> None:
