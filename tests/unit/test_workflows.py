@@ -19,6 +19,9 @@ FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*_*.yml"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 RELEASE = runpy.run_path(str(ROOT / ".ci" / "release.py"))
+LINKS = runpy.run_path(str(ROOT / ".ci" / "absolute_links.py"))
+#: Actions that follow a branch; the workflow says why.
+UNPINNED = {"pypa/gh-action-pypi-publish@release/v1"}
 
 
 def jobs(path: Path) -> dict[str, Any]:
@@ -69,6 +72,29 @@ def test_a_workflow_may_write_only_where_a_job_says_so(path: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     writing = {name for name, job in workflow["jobs"].items() if "write" in job.get("permissions", {}).values()}
     assert writing == ({"publish", "announce"} if path.stem == "release" else set())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit(path: Path) -> None:
+    used = re.findall(r"uses: (\S+/\S+@.*)$", path.read_text("utf-8"), re.M)
+    assert [
+        action for action in used if action not in UNPINNED and not re.fullmatch(r"\S+@[0-9a-f]{40} # v[\d.]+", action)
+    ] == []
+
+
+def test_absolute_links_of_readme_reach_files() -> None:
+    url = "https://host/owner/name"
+    text = LINKS["absolute_links"]((ROOT / "README.md").read_text("utf-8"), url, "v1")
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert targets and all(target.startswith(("https://", "#")) for target in targets)
+    ours = [target for target in targets if target.startswith(url)]
+    assert all((ROOT / target.split("/v1/")[1].partition("#")[0]).exists() for target in ours)
+    assert {target.split("/")[5] for target in ours if target.endswith(".svg")} == {"raw"}
+
+
+def test_project_urls_are_a_table() -> None:
+    table = tomllib.loads(LINKS["project_urls"]("https://host/owner/name", "v1"))["project"]["urls"]
+    assert table["Changelog"] == "https://host/owner/name/blob/v1/CHANGELOG.md"
 
 
 def test_every_python_that_is_promised_is_tested_and_built() -> None:
