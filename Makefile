@@ -39,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz editors check format bench screenshots docs build wheels clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz editors check format bench screenshots docs build wheels sbom lowest clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -129,6 +129,17 @@ wheels: $(INSTALLED)-wheels  ## make the sdist and a wheel for this Python in di
 logged = $(if $(V),,>$1 2>&1 || { cat $1; exit 1; })
 AUDITWHEEL = PATH="$(BIN):$$PATH" auditwheel repair --wheel-dir dist build/wheels/*.whl
 REPAIR = $(if $(filter Linux,$(shell uname)),$(AUDITWHEEL),mv build/wheels/*.whl dist)
+
+lowest: $(INSTALLED)-test $(EXTENSIONS)  ## replace what the tests import by the lowest versions that pyproject.toml allows
+	$(Q)$(PIP) install uv
+	$(Q)$(BIN)/uv pip compile -q --resolution lowest-direct --extra test pyproject.toml >build/lowest.txt
+	$(Q)$(PIP) install -r build/lowest.txt
+
+# What a wheel in dist/ brings along, in CycloneDX's format.
+sbom: $(INSTALLED)-wheels  ## write dist/loopdbg.cdx.json: what an installed wheel of dist/ consists of (after make wheels)
+	$(Q)$(PY) -m venv --clear --without-pip build/sbom-venv
+	$(Q)$(PIP) --python build/sbom-venv install dist/*.whl
+	$(Q)$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --of JSON -o dist/loopdbg.cdx.json build/sbom-venv/bin/python
 
 clean:  ## remove what make made, VENV included
 	$(Q)rm -rf build dist src/*.egg-info; find runtime -name '*.so' -delete
