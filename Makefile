@@ -39,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz editors check format bench screenshots docs build wheels sbom lowest clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz editors check format bench screenshots docs build vsix wheels sbom lowest clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models
 editors:  ## what tests of editors and agents need beside Python: node, a client and a tokenizer of npm
 	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1 \
 		gpt-tokenizer@4
+
+vsix:  ## package the extension for VS Code in dist/ (needs node)
+	$(Q)mkdir -p dist; cd editors/vscode && npx --yes @vscode/vsce@3 package --allow-missing-repository --out ../../dist
 
 check: $(INSTALLED)-dev  ## lint, format, types, vocabulary, import contracts, changelog
 	$(Q)$(BIN)/ruff check .

@@ -92,6 +92,16 @@ def test_absolute_links_of_readme_reach_files() -> None:
     assert {target.split("/")[5] for target in ours if target.endswith(".svg")} == {"raw"}
 
 
+def test_conda_recipe_has_the_requirements_of_the_project() -> None:
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text("utf-8"))
+    project = PROJECT["project"]
+    assert recipe["context"]["version"] == project["version"]
+    run = {line.replace(" ", "").replace("matplotlib-base", "matplotlib") for line in recipe["requirements"]["run"]}
+    assert run == {*project["dependencies"], f"python{project['requires-python']}"}
+    host = {line.replace(" ", "") for line in recipe["requirements"]["host"]}
+    assert set(PROJECT["build-system"]["requires"]) <= host
+
+
 def test_project_urls_are_a_table() -> None:
     table = tomllib.loads(LINKS["project_urls"]("https://host/owner/name", "v1"))["project"]["urls"]
     assert table["Changelog"] == "https://host/owner/name/blob/v1/CHANGELOG.md"
