@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import source_checks
+from loopdbg.tui.cli import _choose_command
 
 ROOT = source_checks.ROOT
 PAGES = sorted(
@@ -17,6 +19,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("benchmarks/*.md"),
+        *ROOT.glob("editors/**/*.md"),
         *ROOT.glob("runtime/*/*.md"),
     )
     if page.name != "CHANGELOG.md"
@@ -138,3 +141,22 @@ def test_each_kind_of_change_has_a_folder_and_a_check() -> None:
 def test_entry_pages_link_to_the_layout_page() -> None:
     for name in ("README.md", "CONTRIBUTING.md"):
         assert "(docs/dev/layout.md)" in (ROOT / name).read_text("utf-8")
+
+
+def test_pages_that_llms_txt_names_exist() -> None:
+    text = (ROOT / "docs" / "site" / "llms.txt").read_text("utf-8")
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    pages = [target.removeprefix("_sources/").removesuffix(".txt").replace(".html", ".md") for target in targets]
+    assert len(pages) > 15
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
+
+
+def test_skill_names_itself() -> None:
+    text = (ROOT / "editors" / "skills" / "loopdbg" / "SKILL.md").read_text("utf-8")
+    head = re.match(r"---\nname: (\S+)\ndescription: (.+)\n---\n", text)
+    assert head and head[1] == "loopdbg" and len(head[2]) <= 1024
+    rows = re.findall(r"^\| [^|]+ \| `(loopdbg [^`]+)` \|$", text, re.M)
+    assert len(rows) == 10
+    for row in rows:
+        command, rest = _choose_command(shlex.split(row)[1:])
+        assert command.parser().parse(rest)
