@@ -17,8 +17,8 @@ author = "The loopdbg maintainers"
 release = loopdbg.__version__
 root_doc = "docs/index"
 include_patterns = [
-    "docs/**.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "benchmarks/**.md", "editors/README.md", "editors/skills/**.md",
-    "runtime/kernels/README.md", "sample_models/README.md",
+    "docs/**.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "benchmarks/**.md", "editors/README.md",
+    "editors/skills/**.md", "runtime/kernels/README.md", "sample_models/README.md",
 ]  # fmt: skip
 exclude_patterns = ["build", ".*", "**/node_modules"]
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
