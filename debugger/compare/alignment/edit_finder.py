@@ -93,7 +93,7 @@ class EditFinder:
         )
         self._compare_outputs(list(outputs))
         ordered = sorted(self._edits.values(), key=lambda item: item[0])
-        return [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in ordered]
+        return _without_repetitions([replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in ordered])
 
     # -- operators that the graphs do not contain, since they were expanded
 
@@ -507,6 +507,19 @@ class EditFinder:
         if isinstance(term.node, Loop):
             return self._paths[side].get(term.node.body, MAIN)
         return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
+
+
+def _without_repetitions(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, with several operands of one node as one edit, since each quotes the whole node."""
+    merged: dict[Any, Edit] = {}
+    for edit in edits:
+        key: Any = edit
+        if edit.kind is EditKind.OPERAND:
+            key = edit.left_loop, edit.left_node, edit.right_node, edit.port, edit.places
+        first = merged.setdefault(key, edit)
+        if first is not edit:
+            merged[key] = replace(first, detail=f"{first.detail}, {edit.detail}")
+    return list(merged.values())
 
 
 def _condition_name(loop: Loop) -> str:

@@ -62,6 +62,8 @@ class _Search:
         self._interventions = interventions
         self._reruns = interventions.reruns
         self._labels = self._reruns.side.label, interventions.right.label
+        #: Edits at the same places are applied together: each makes its value be computed as on the right.
+        self._units = list(_by_places(script.edits).values())
         self._tried: dict[frozenset[Edit], bool] = {}
         self._causes: list[Edit] = []
         self._bit_identical = False
@@ -85,17 +87,17 @@ class _Search:
         return False
 
     def _search_edits(self) -> None:
-        edits = self._script.edits
-        if 1 < len(edits) <= _MAX_TRIED_ALONE:
-            alone = next(([edit] for edit in edits if self._suffices([edit])), None)
+        units = self._units
+        if 1 < len(units) <= _MAX_TRIED_ALONE:
+            alone = next(([unit] for unit in units if self._suffices([unit])), None)
             if alone is not None:
                 self._note(alone)
                 self._is_minimal = True
                 return
-        if not edits or not self._suffices(edits):
+        if not units or not self._suffices(units):
             return
-        self._note(edits)
-        for smaller in smaller_subsets(edits, self._suffices):
+        self._note(units)
+        for smaller in smaller_subsets(units, self._suffices):
             self._note(smaller)
         self._is_minimal = True
 
@@ -125,13 +127,14 @@ class _Search:
         paths = {loop.left: loop.right for loop in self._result.loops}
         return TippedValueSearch(sides[0], sides[1], twins, paths).find()
 
-    def _note(self, causes: Sequence[Edit]) -> None:
-        self._causes = list(causes)
+    def _note(self, causes: Sequence[Sequence[Edit]]) -> None:
+        self._causes = [edit for unit in causes for edit in unit]
 
-    def _suffices(self, chosen: Sequence[Edit]) -> bool:
-        key = frozenset(chosen)
+    def _suffices(self, chosen: Sequence[Sequence[Edit]]) -> bool:
+        edits = [edit for unit in chosen for edit in unit]
+        key = frozenset(edits)
         if key not in self._tried:
-            self._tried[key] = self._removes_difference(chosen)
+            self._tried[key] = self._removes_difference(edits)
         return self._tried[key]
 
     def _removes_difference(self, chosen: Sequence[Edit]) -> bool:
@@ -171,7 +174,7 @@ class _Search:
             text += ", except for what one unit in the last place of an input changes"
         else:
             text += ", within the tolerance"
-        if len(self._causes) > 1:
+        if len(_by_places(self._causes)) > 1:
             text += "; with fewer they are not" if self._is_minimal else f"; fewer may suffice: {self._obstacle}"
         shown = Demonstration("edits", text, count, self._is_minimal, self._bit_identical)
         if response is None or self._interventions.slack:
@@ -189,6 +192,13 @@ class _Search:
             )
         all_edits = "the edit" if len(edits) == 1 else f"all {len(edits)} edits"
         return f"with {all_edits} applied to {left}, {self._interventions.subject} are not those of {right}"
+
+
+def _by_places(edits: Sequence[Edit]) -> dict[Any, list[Edit]]:
+    units: dict[Any, list[Edit]] = {}
+    for edit in edits:
+        units.setdefault(edit.places or edit, []).append(edit)
+    return units
 
 
 def _is_rounding(edit: Edit) -> bool:

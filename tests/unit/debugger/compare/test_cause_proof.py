@@ -69,6 +69,21 @@ def test_two_edits_that_act_together_are_both_causes() -> None:
     assert result.demonstration is not None and result.demonstration.reruns == 3
 
 
+def test_exchanged_operands_are_one_cause() -> None:
+    text = BASE.replace("s = Add (h, bias)", "s = Sub (h, bias)")
+    result = compare_models(text, text.replace("Sub (h, bias)", "Sub (bias, h)"), **FEEDS)
+    assert effects(result) == [("s", EditEffect.CAUSE)]
+    assert result.demonstration is not None and result.demonstration.reruns == 1
+
+
+def test_all_edits_of_one_node_are_causes() -> None:
+    """They cannot be told apart by applying one of them, since the node is computed as on the right."""
+    text = BASE.replace("t = Tanh (s)", "t = HardSigmoid <alpha = 0.5> (s)")
+    result = compare_models(text, text.replace("<alpha = 0.5> (s)", "<alpha = 0.25> (h)"), **FEEDS)
+    assert {effect for _, effect in effects(result)} == {EditEffect.CAUSE}
+    assert {item.name for item in result.static_differences} == {"t"} and len(result.static_differences) == 2
+
+
 def test_edits_of_two_outputs_are_both_causes() -> None:
     assert dict(effects(compared(TANH, OUTPUT))) == {"t": EditEffect.CAUSE, "z": EditEffect.CAUSE}
 
