@@ -96,7 +96,7 @@ async def test_random_keys_keep_the_screen_consistent(name: str, tmp_path: Path)
                 await wait_until_idle(screen)
         await assert_consistent(screen)
     # Not all keys were typed into input lines.
-    assert hand.where["_PanesScreen"] > hand.where.total() / 6, hand.where
+    assert hand.where["DebuggerScreen"] > hand.where.total() / 6, hand.where
     assert hand.pastes > 0
 
 

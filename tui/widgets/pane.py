@@ -62,7 +62,8 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         self.search_text = ""
         #: The lines are outdated: something changed while the pane was hidden.
         self._stale = False
-        #: The stop at which the pane last scrolled to its current line.
+        #: The cursor after the pane last scrolled to its current line, and the stop.
+        self._followed_cursor = self.cursor
         self._followed_stop: object = None
         self._strips: dict[int, Strip] = {}
         self._style_resolver = StyleResolver(self)
@@ -139,9 +140,10 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     def size_changed(self) -> None:
         """See :class:`.resized.SizeAware`."""
         if not self._is_built_for_size:
-            is_first = self._built_size.width < 0
-            self.rebuild(follow=is_first)
-            if not is_first:
+            # In a pane that grew, a cursor that was not moved from the current line has neighbours again.
+            follow = self._inner_size().height > self._built_size.height and self.cursor == self._followed_cursor
+            self.rebuild(follow=follow)
+            if not follow:
                 self.show_line(self.cursor, 0)
 
     def catch_up(self) -> None:
@@ -179,6 +181,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_cursor(old_target)
         if follow and not self.is_one_line:
             self.follow()
+            self._followed_cursor = self.cursor
         if resized:
             self.refresh()
         else:
