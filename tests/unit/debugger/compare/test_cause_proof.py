@@ -77,7 +77,7 @@ def test_exchanged_operands_are_one_cause() -> None:
 
 
 def test_all_edits_of_one_node_are_causes() -> None:
-    """They cannot be told apart by applying one of them, since the node is computed as on the right."""
+    """Applying one of them cannot distinguish them, since the node is computed as on the right."""
     text = BASE.replace("t = Tanh (s)", "t = HardSigmoid <alpha = 0.5> (s)")
     result = compare_models(text, text.replace("<alpha = 0.5> (s)", "<alpha = 0.25> (h)"), **FEEDS)
     assert {effect for _, effect in effects(result)} == {EditEffect.CAUSE}
