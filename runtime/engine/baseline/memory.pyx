@@ -34,8 +34,6 @@ np.import_array()
 # Buffers of at least this size are aligned to cache lines. Vectors that straddle two lines slow a loop by up to 6 %;
 # for smaller buffers the alignment costs more than it gains.
 cdef Py_ssize_t ALIGN_MIN_BYTES = 1 << 10
-# From this size on a growing value has much spare capacity.
-cdef Py_ssize_t MOVED_RARELY_MIN_BYTES = 1 << 22
 cdef Py_ssize_t CACHE_LINE_BYTES = 64
 # Known arrays of at least this size are borrowed, not copied into their slot.
 cdef Py_ssize_t BORROW_MIN_BYTES = 1 << 12
@@ -426,20 +424,12 @@ def allocate_or_raise(nbytes, describe):
 
 
 def allocate_growable(nbytes, describe):
-    """As ``allocate_or_raise``, for a value that grows: with spare capacity if possible, which amortizes copying.
-
-    Untouched memory takes no physical pages, and to move a large value costs several times its copy, since the system
-    zeroes the new pages: a large value has seven times its size to spare.
-    """
-    capacities = [nbytes + max(nbytes // 2, 256)]
-    if nbytes >= MOVED_RARELY_MIN_BYTES:
-        capacities.insert(0, 8 * nbytes)
-    for capacity in capacities:
-        try:
-            return allocate_buffer(capacity)
-        except (MemoryError, OverflowError):
-            pass
-    return allocate_or_raise(nbytes, describe)
+    """As ``allocate_or_raise``, for a value that grows: with half as much spare capacity if possible, which amortizes
+    copying."""
+    try:
+        return allocate_buffer(nbytes + max(nbytes // 2, 256))
+    except (MemoryError, OverflowError):
+        return allocate_or_raise(nbytes, describe)
 
 
 def as_aligned(array):
