@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from .branches import Branch
 from .stop import Reason, Stop
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .controller import Controller
 
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
@@ -190,7 +190,15 @@ class Snapshot:
         return self.stop.reason is Reason.DONE
 
 
-def take_snapshot(session: Session) -> Snapshot:
+class StoppedSession(Protocol):
+    """What a snapshot reads of a session."""
+
+    @property
+    def _internals(self) -> Controller:
+        """The controller."""
+
+
+def take_snapshot(session: StoppedSession) -> Snapshot:
     """A snapshot of a stopped session."""
     controller = session._internals
     stop = controller.stop

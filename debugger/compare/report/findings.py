@@ -122,7 +122,7 @@ class Cause:
 
 
 class EditEffect(Enum):
-    """What an edit does with the inputs of a comparison; ``--json`` has the text."""
+    """What an edit does with the inputs of a comparison; reports have the text."""
 
     #: With the causes applied to one side, the difference is gone.
     CAUSE = "cause"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...actions import Action, ActionTarget
 from ...render.targets import ValueTarget
 from ...widgets.console import FIND_SIGN, GO_TO_SIGN
@@ -12,16 +10,15 @@ from ..help import HelpScreen
 from ..inspector import InspectorScreen
 from ..palette import PaletteScreen, pane_action_groups, screen_action_groups
 from ..panel import QuitConfirmScreen
-
-if TYPE_CHECKING:
-    from .screen import DebuggerScreen
+from .run_control import RunControl
+from .screen_base import DebuggerScreenBase
 
 
 class Dialogs(ActionTarget):
     """Opens prompts and screens above the panes of a debugger screen."""
 
-    def __init__(self, screen: DebuggerScreen) -> None:
-        self._screen = screen
+    def __init__(self, screen: DebuggerScreenBase, run: RunControl) -> None:
+        self._screen, self._run = screen, run
 
     # -- prompts
 
@@ -93,7 +90,7 @@ class Dialogs(ActionTarget):
             screen.say(screen.frozen_message)
         elif screen.screen_state is not None:
             screen.app.push_screen(
-                GraphScreen(screen.actions, screen.screen_state, screen.run_control.submit, self.open_inspector),
+                GraphScreen(screen.actions, screen.screen_state, self._run.submit, self.open_inspector),
                 lambda _: screen.show_panes(),
             )
 
@@ -101,7 +98,7 @@ class Dialogs(ActionTarget):
         """Open the inspector of a value."""
         screen = self._screen
         if screen.screen_state is not None:
-            worker = screen.run_control.session_worker
+            worker = self._run.session_worker
             screen.app.push_screen(
                 InspectorScreen(worker, target, screen.screen_state, plot, screen.actions), self._inspector_closed
             )
@@ -122,5 +119,5 @@ class Dialogs(ActionTarget):
 
     def _quit_if_confirmed(self, confirmed: bool | None) -> None:
         if confirmed:
-            self._screen.run_control.session_worker.close()
+            self._run.session_worker.close()
             self._screen.app.exit(0)

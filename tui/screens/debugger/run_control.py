@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -21,9 +20,7 @@ from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, Sessio
 from ..breakpoint_editor import BreakpointScreen
 from ..graph import GraphScreen
 from ..panel import PanelScreen
-
-if TYPE_CHECKING:
-    from .screen import DebuggerScreen
+from .screen_base import DebuggerScreenBase
 
 #: Shorter commands never show as running, so that the screen does not flicker while stepping.
 RUNNING_SHOWN_AFTER_SECONDS = 0.15
@@ -34,7 +31,7 @@ class RunControl(ActionTarget):
     of random inputs by name."""
 
     def __init__(
-        self, screen: DebuggerScreen, worker: CommandWorker, inputs_note: str, seeds: Mapping[str, int] | None
+        self, screen: DebuggerScreenBase, worker: CommandWorker, inputs_note: str, seeds: Mapping[str, int] | None
     ) -> None:
         self._screen = screen
         self.session_worker = worker
@@ -204,7 +201,7 @@ class RunControl(ActionTarget):
         screen.say(message, error=stop.reason is Reason.ERROR)
         if is_first and not (state.has_loops or state.done):
             # Deferred until the panes are placed.
-            screen.call_after_refresh(screen.dialogs.action_graph)
+            screen.call_after_refresh(screen.open_graph)
         if screen.frozen_message:
             screen.say(screen.frozen_message)
 
@@ -237,7 +234,7 @@ class RunControl(ActionTarget):
         elif error is not None:
             screen.say(error, error=True)
         elif isinstance(command, TypedLine) and console.one_shot:
-            screen.dialogs.action_close()
+            screen.close_console()
             if not _stop_covers_output(message):
                 screen.say("; ".join(output))
         elif isinstance(command, TypedLine):

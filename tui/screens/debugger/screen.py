@@ -38,15 +38,15 @@ from ...widgets.status_message import StatusMessage
 from ...widgets.tab_bar import TabBar
 from ...widgets.timeline import TimelinePane
 from ..graph import GraphScreen
-from ..main_screen import MainScreen
 from .dialogs import Dialogs
 from .lesson_panel import LessonPanel
 from .pane_control import PaneControl
 from .run_control import RunControl
+from .screen_base import DebuggerScreenBase
 from .target_actions import TargetActions
 
 
-class DebuggerScreen(MainScreen):
+class DebuggerScreen(DebuggerScreenBase):
     """A stop of a model, in panes. Contains no model logic: the worker steps and returns views, which the panes show.
 
     ``inputs_note``: the source of the inputs; ``actions``: the action table with the user's keys; ``seeds``: the seeds
@@ -80,8 +80,8 @@ class DebuggerScreen(MainScreen):
         source = self.pane_control.source_pane
         self.console_pane = ConsolePane(worker.complete, lambda: source.line_names, id="console")
         self.run_control = RunControl(self, worker, inputs_note, seeds)
-        self.dialogs = Dialogs(self)
-        self._target_actions = TargetActions(self)
+        self.dialogs = Dialogs(self, self.run_control)
+        self._target_actions = TargetActions(self, self.run_control, self.dialogs)
         self.action_targets = {
             "run": self.run_control,
             "panes": self.pane_control,
@@ -127,14 +127,20 @@ class DebuggerScreen(MainScreen):
             self.call_after_refresh(self._focus_pane)
         self.screen_state = state
         self.add_class("-ready")
-        graph = None if self.is_current else self._open_graph()
+        graph = None if self.is_current else self._graph_above()
         if graph is None:
             self.show_panes()
         else:
             # The graph covers the panes: they are built when it closes.
             graph.show_state(state)
 
-    def _open_graph(self) -> GraphScreen | None:
+    def open_graph(self) -> None:
+        self.dialogs.action_graph()
+
+    def close_console(self) -> None:
+        self.dialogs.action_close()
+
+    def _graph_above(self) -> GraphScreen | None:
         return next((screen for screen in self.app.screen_stack if isinstance(screen, GraphScreen)), None)
 
     def show_panes(self) -> None:
@@ -183,7 +189,7 @@ class DebuggerScreen(MainScreen):
         return ActionContext(self.screen_state, long_running, typing, pane.id or "", pane.target, flags)
 
     def is_bound(self, textual_action: str) -> bool:
-        """See :class:`MainScreen`; an action of several is bound if one of them is."""
+        """See :class:`.main_screen.MainScreen`; an action of several is bound if one of them is."""
         candidates = self._releasable_actions.get(textual_action)
         return candidates is None or any(candidate.is_bound(self.action_context) for candidate in candidates)
 

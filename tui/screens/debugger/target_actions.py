@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....debugger.describe.value_names import quote
 from ....debugger.session.snapshot import BreakpointSnapshot
 from ...actions import ActionTarget
@@ -11,16 +9,16 @@ from ...render.formatting import escape_unprintable
 from ...render.target_base import Target
 from ...render.targets import BreakpointTarget, DisplayTarget, FrameTarget, IterationTarget, LineTarget, value_target
 from ..breakpoint_editor import BreakpointScreen
-
-if TYPE_CHECKING:
-    from .screen import DebuggerScreen
+from .dialogs import Dialogs
+from .run_control import RunControl
+from .screen_base import DebuggerScreenBase
 
 
 class TargetActions(ActionTarget):
     """Acts on the target of the cursor in the pane that has or had the focus."""
 
-    def __init__(self, screen: DebuggerScreen) -> None:
-        self._screen = screen
+    def __init__(self, screen: DebuggerScreenBase, run: RunControl, dialogs: Dialogs) -> None:
+        self._screen, self._run, self._dialogs = screen, run, dialogs
 
     @property
     def _target(self) -> Target | None:
@@ -44,7 +42,7 @@ class TargetActions(ActionTarget):
         return next((bp for bp in self._breakpoints if bp.number in numbers), None)
 
     def _submit(self, line: str) -> None:
-        self._screen.run_control.submit(line)
+        self._run.submit(line)
 
     def action_open(self) -> None:
         """Open the target of the cursor."""
@@ -53,25 +51,25 @@ class TargetActions(ActionTarget):
             return
         if isinstance(target, FrameTarget):
             if target.depth is not None:
-                screen.run_control.select_frame(target.depth)
+                self._run.select_frame(target.depth)
         elif isinstance(target, BreakpointTarget):
             if (bp := self._breakpoint) is not None:
                 self._submit(f"{'disable' if bp.enabled else 'enable'} {bp.number}")
         elif isinstance(target, DisplayTarget):
             self.action_edit_display()
         elif isinstance(target, IterationTarget):
-            screen.run_control.go_to_iteration(target)
+            self._run.go_to_iteration(target)
         elif isinstance(target, LineTarget) and target.is_head:
             screen.pane_control.source_pane.fold()
         elif (value := value_target(target)) is not None:
-            screen.dialogs.open_inspector(value)
+            self._dialogs.open_inspector(value)
         else:
             screen.say("nothing to open on this line")
 
     def action_plot(self) -> None:
         value = value_target(self._target)
         if value is not None:
-            self._screen.dialogs.open_inspector(value, plot=True)
+            self._dialogs.open_inspector(value, plot=True)
         else:
             self._screen.say("plot needs the cursor on a value")
 
@@ -100,7 +98,7 @@ class TargetActions(ActionTarget):
         if isinstance(target, LineTarget) and target.node and not self._is_recording:
             self._toggle_line_breakpoint(target.number)
         else:
-            self._screen.dialogs.action_console("break " if value is None else f"break if {quote(value.name)} ")
+            self._dialogs.action_console("break " if value is None else f"break if {quote(value.name)} ")
 
     def _toggle_line_breakpoint(self, number: int) -> None:
         if self._screen.screen_state is None:
@@ -119,15 +117,13 @@ class TargetActions(ActionTarget):
     def action_edit_breakpoint(self) -> None:
         if (bp := self._breakpoint) is not None:
             screen = self._screen
-            screen.app.push_screen(BreakpointScreen(screen.actions, bp, screen.run_control.submit))
+            screen.app.push_screen(BreakpointScreen(screen.actions, bp, self._run.submit))
 
     # -- console lines that begin with the value
 
     def _begin_line(self, command: str, suffix: str = "") -> None:
         value = value_target(self._target)
-        self._screen.dialogs.action_console(
-            f"{command} " if value is None else f"{command} {quote(value.name)}{suffix}"
-        )
+        self._dialogs.action_console(f"{command} " if value is None else f"{command} {quote(value.name)}{suffix}")
 
     def action_watch(self) -> None:
         self._begin_line("watch")
@@ -138,13 +134,13 @@ class TargetActions(ActionTarget):
     def action_edit(self) -> None:
         if self._is_recording:
             # Refuse at once, not after a line was typed.
-            self._screen.say(self._screen.run_control.session_worker.refusal("changing a value"), error=True)
+            self._screen.say(self._run.session_worker.refusal("changing a value"), error=True)
         else:
             self._begin_line("set", " = ")
 
     def action_edit_display(self) -> None:
         if isinstance(self._target, DisplayTarget):
-            self._screen.dialogs.action_console(f"display {self._target.number}: {self._target.expression}")
+            self._dialogs.action_console(f"display {self._target.number}: {self._target.expression}")
 
     def action_delete_display(self) -> None:
         if isinstance(self._target, DisplayTarget):
