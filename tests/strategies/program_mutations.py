@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,14 +186,21 @@ def _rewire(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
         ]
         if not places:
             return None
-        port, others = draw.pick(places)
-        was, other = port.read(), draw.pick(others)
-        assert was is not None
-        names, replaced = reader_names(port, program), str(origin(was, program))
-        port.write(other)
-        return Mutation(frozenset(names), f"{kind} {port.name} reads {other} for {was}", replaced)
+        return _reroute(program, draw, places, kind + " {port} reads {other} for {was}")
 
     return rewire
+
+
+def _reroute(
+    program: Program, draw: ChoiceSource, places: Sequence[tuple[ValueUse, list[ProgramValue]]], text: str
+) -> Mutation:
+    """Let one of the places read another of its values. ``text``: what it reads now, with names in braces."""
+    port, others = draw.pick(places)
+    was, other = port.read(), draw.pick(others)
+    assert was is not None
+    names, replaced = reader_names(port, program), str(origin(was, program))
+    port.write(other)
+    return Mutation(frozenset(names), text.format(port=port.name, other=other, was=was), replaced)
 
 
 def _alternatives(port: ValueUse) -> list[ProgramValue]:
@@ -336,12 +343,7 @@ def _captured(program: Program, draw: ChoiceSource) -> Mutation | None:
             places += [(port, others)] if others else []
     if not places:
         return None
-    port, others = draw.pick(places)
-    was, other = port.read(), draw.pick(others)
-    assert was is not None
-    names, replaced = reader_names(port, program), str(origin(was, program))
-    port.write(other)
-    return Mutation(frozenset(names), f"{port.name} captures {other} for {was}", replaced)
+    return _reroute(program, draw, places, "{port} captures {other} for {was}")
 
 
 def _output_order(program: Program, draw: ChoiceSource) -> Mutation | None:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition import condition_slice
 from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.operators import canonical_operator
 from ..normal_form.rules import cast_dtype
-from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term
+from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import slice_geometry
 from ..report.constant_relations import describe_constant_relation
 from ..running.value_comparison import Tolerance, compare
@@ -245,14 +245,16 @@ class EditFinder:
             delta = compare(left.data, right.data, _QUANTIZED_ROUNDING, loose_shape=not self._same_system)
             if not delta.kind:
                 return
-        relation = describe_constant_relation(left.data, right.data)
-        texts = self._texts.distinct(changed_constant_texts(left, right), (left, right))
-        names = term_name(left), term_name(right)
-        edit = self._edit(EditKind.CONSTANT, *reader, relation, names=names, texts=texts)
-        edit = replace(edit, left_data=left.data, right_data=right.data)
-        if not left.operands and not right.operands:
-            edit = replace(edit, left_node=None, right_node=None)
-        self._append(edit, reader[0], ("constant", left, right))
+        self._add(
+            EditKind.CONSTANT,
+            *reader,
+            ("constant", left, right),
+            describe_constant_relation(left.data, right.data),
+            names=(term_name(left), term_name(right)),
+            texts=self._texts.distinct(changed_constant_texts(left, right), (left, right)),
+            data=(left.data, right.data),
+            has_nodes=bool(left.operands or right.operands),
+        )
 
     def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None) -> bool:
         """Edits of the nodes that only one model has between a value and its reader. ``texts``: of the reader."""
@@ -458,48 +460,36 @@ class EditFinder:
         texts: Texts | None = None,
         operands: tuple[Term | None, Term | None] | None = None,
         reader: tuple[Term, Term] | None = None,
+        data: tuple[Array | None, Array | None] = (None, None),
+        has_nodes: bool = True,
     ) -> None:
-        edit = self._edit(kind, left, right, detail, port, names, texts, operands, reader)
-        self._append(edit, left if left is not None else None if reader is None else reader[0], key)
-
-    def _append(self, edit: Edit, position: Term | None, key: tuple[Any, ...]) -> None:
-        order = -1 if position is None else self._order.get(position, -1)
-        self._edits.setdefault(key, (order, edit, []))[2].append(self._place)
-
-    def _edit(
-        self,
-        kind: EditKind,
-        left: Term | None,
-        right: Term | None,
-        detail: str = "",
-        port: tuple[Any, Any] | None = None,
-        names: tuple[str, str] = ("", ""),
-        texts: Texts | None = None,
-        operands: tuple[Term | None, Term | None] | None = None,
-        reader: tuple[Term, Term] | None = None,
-    ) -> Edit:
-        terms = left, right
-        shown = reader or (left, right)
-        nodes = [
-            side.source_node(None if term is None else term.node)
-            for side, term in zip(self._pairs.sides, terms, strict=True)
-        ]
-        values = [_result_value(term) for term in shown]
-        attribute = detail if kind in (EditKind.ATTRIBUTE, EditKind.DTYPE) else ""
-        texts = self._texts.distinct(texts or self._texts.assignments(terms), terms, operands, attribute)
-        own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
-        scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
-        return Edit(
-            kind,
-            *(scopes[0], scopes[1]),
-            *(nodes[0], nodes[1]),
-            *(values[0], values[1]),
-            *(texts[0], texts[1]),
-            detail,
-            left_name=own_names[0],
-            right_name=own_names[1],
-            port=port,
-        )
+        """Add an edit, or the present place to the edit of this key. ``has_nodes``: whether nodes compute the terms."""
+        if key not in self._edits:
+            terms, shown = (left, right), reader or (left, right)
+            nodes = [
+                side.source_node(term.node) if term is not None and has_nodes else None
+                for side, term in zip(self._pairs.sides, terms, strict=True)
+            ]
+            values = [_result_value(term) for term in shown]
+            attribute = detail if kind in (EditKind.ATTRIBUTE, EditKind.DTYPE) else ""
+            texts = self._texts.distinct(texts or self._texts.assignments(terms), terms, operands, attribute)
+            own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
+            scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
+            edit = Edit(
+                kind,
+                *(scopes[0], scopes[1]),
+                *(nodes[0], nodes[1]),
+                *(values[0], values[1]),
+                *(texts[0], texts[1]),
+                detail,
+                *data,
+                left_name=own_names[0],
+                right_name=own_names[1],
+                port=port,
+            )
+            position = shown[0] if left is None else left
+            self._edits[key] = -1 if position is None else self._order.get(position, -1), edit, []
+        self._edits[key][2].append(self._place)
 
     def _path_of(self, side: int, term: Term | None) -> str:
         if term is None:
@@ -527,7 +517,7 @@ def _condition_name(loop: Loop) -> str:
     return loop.name if value is None else value.name
 
 
-def _stays_true(terms: LoopTerms) -> bool:
+def _stays_true(terms: LoopPortTerms) -> bool:
     """Whether the body of a loop cannot end it: its condition is true, or what it receives, which is true then."""
     if terms.condition is None or terms.condition is terms.condition_input:
         return True

@@ -12,7 +12,7 @@ from ...describe.node_text import NodeFormatter
 from ...describe.subscripts import slice_text
 from ...describe.value_names import display_name
 from ...value_text import scalar_text
-from ..normal_form.terms import LoopTerms, Term
+from ..normal_form.terms import LoopPortTerms, Term
 from .term_pairs import TermPairs
 
 #: The most elements of a constant that are written out.
@@ -217,7 +217,7 @@ def last_value_text(last: LastValueOutput) -> str:
     return f"{display_name(last.outer)} is the last {display_name(last.result)}{carried}"
 
 
-def trip_count_text(loop: Loop, terms: LoopTerms) -> str:
+def trip_count_text(loop: Loop, terms: LoopPortTerms) -> str:
     """The trip count of a loop."""
     count = terms.trip_count
     if loop.fixed_trips is not None and count is None:

@@ -11,7 +11,7 @@ from ...describe.termination import carried_condition
 from ..causes.narrow_types import dtype_by_name
 from ..normal_form.lowering import constants_without_data, lower
 from ..normal_form.operators import attributes_without_defaults
-from ..normal_form.terms import LoopTerms, Term
+from ..normal_form.terms import LoopPortTerms, Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, slice_geometry
 from ..running.value_comparison import Tolerance
 from .loop_ports import LoopAlignment, best_matches, name_evidence, type_fit
@@ -271,7 +271,7 @@ class ModelAlignment(AlignedModels):
         pair.condition = names if k == 0 else (names[1], names[0])
         return [edge]
 
-    def _condition_result(self, terms: LoopTerms, skipped: Sequence[BackEdge]) -> Term | None:
+    def _condition_result(self, terms: LoopPortTerms, skipped: Sequence[BackEdge]) -> Term | None:
         """What decides whether another iteration follows; of a condition that is carried, what it becomes."""
         carried = next((edge for edge in skipped if terms.params.get(edge) is terms.condition), None)
         return terms.condition if carried is None else terms.results[carried]
@@ -380,14 +380,14 @@ class _EdgeSimilarity:
         return colors[left] != colors[right] and (colors[left] in sets[1] or colors[right] in sets[0])
 
 
-def _condition_edge(terms: LoopTerms, received: Term | None) -> BackEdge | None:
+def _condition_edge(terms: LoopPortTerms, received: Term | None) -> BackEdge | None:
     """The back edge that carries the condition; of several the one with the name of what the other body receives."""
     edges = [edge for edge, result in terms.results.items() if terms.condition is result]
     name = "" if received is None or received.value is None else received.value.name
     return max(edges, key=lambda edge: name_evidence(name, edge.param.name), default=None)
 
 
-def _is_condition_or_counter(terms: LoopTerms, edge: BackEdge) -> bool:
+def _is_condition_or_counter(terms: LoopPortTerms, edge: BackEdge) -> bool:
     """Whether a carried value is the condition or counts the iterations."""
     result, param = terms.results[edge], terms.params[edge]
     if terms.condition is not None and terms.loop.condition is not None and result is terms.condition:

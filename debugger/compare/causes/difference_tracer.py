@@ -22,7 +22,7 @@ from ....runtime.graph.producers import ProducerMap
 from ..alignment.edit_texts import LEAF_WORDS
 from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
-from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term
+from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import slice_geometry
 from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
@@ -409,7 +409,7 @@ class DifferenceTracer:
             pairs.append((counts[0], counts[1]))
         return next(((pair, None) for pair in pairs if self._is_different(pair)), None)
 
-    def _loop_of(self, side: int, param: Term) -> LoopTerms:
+    def _loop_of(self, side: int, param: Term) -> LoopPortTerms:
         """The loop that a parameter belongs to."""
         return next(terms for terms in self._pairs.sides[side].loops.values() if terms.loop.body is param.scope)
 
@@ -505,7 +505,7 @@ def _unpaired_text(operands: list[tuple[Term | None, Term | None]]) -> str:
     return f"it is fed {', '.join(texts)}" if texts else ""
 
 
-def _loop_inputs(terms: LoopTerms) -> Iterator[Term]:
+def _loop_inputs(terms: LoopPortTerms) -> Iterator[Term]:
     yield from (term for term in (terms.trip_count, terms.initial_condition) if term is not None)
     yield from terms.initials.values()
     yield from (term.operands[0] for term in terms.slices.values() if term.operands[0] is not None)

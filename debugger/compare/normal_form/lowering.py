@@ -30,7 +30,7 @@ from .operators import (
     hashable_attribute,
 )
 from .rules import BOOLEAN, cast_dtype, infer_shape, rules_for
-from .terms import LoopTerms, LoweredGraph, Term
+from .terms import LoopPortTerms, LoweredGraph, Term
 
 #: The most rules that are applied to one term.
 _MAX_REWRITES = 8
@@ -244,7 +244,7 @@ class _Lowering:
                 self._add(value, term)
 
     def _lower_loop(self, loop: Loop, scope: Graph, depth: int) -> None:
-        terms = LoopTerms(
+        terms = LoopPortTerms(
             loop, depth, self._optional_term(loop.trip_count), self._optional_term(loop.initial_condition)
         )
         self.lowered.loops[loop] = terms

@@ -65,7 +65,7 @@ class Term:
 
 
 @dataclass(eq=False)
-class LoopTerms:
+class LoopPortTerms:
     """The terms of a loop's ports. ``depth``: the number of loops around it."""
 
     loop: Loop
@@ -97,7 +97,7 @@ class LoweredGraph:
     #: The constants that the model has, read or not.
     constants: list[Term] = field(default_factory=list)
     by_value: dict[Value, Term] = field(default_factory=dict)
-    loops: dict[Loop, LoopTerms] = field(default_factory=dict)
+    loops: dict[Loop, LoopPortTerms] = field(default_factory=dict)
     outputs: dict[Graph, list[Term]] = field(default_factory=dict)
     opened: dict[Node, Node] = field(default_factory=dict)
     rewritten: list[tuple[str, Value | None]] = field(default_factory=list)

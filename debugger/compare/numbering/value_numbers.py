@@ -15,7 +15,7 @@ from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
 from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.rules import cast_dtype, is_float
-from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
+from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
 
 #: Operator -> attributes that all systems have with one meaning.
@@ -193,7 +193,7 @@ class ValueNumbers:
             )
         return self.numbers[term]
 
-    def _result_key(self, term: Term, terms: LoopTerms) -> Hashable:
+    def _result_key(self, term: Term, terms: LoopPortTerms) -> Hashable:
         port = term.port
         if term.operator == "last":
             edge = terms.loop.back_edge_for(port)
@@ -202,7 +202,7 @@ class ValueNumbers:
         number = -1 if length is None else self.numbers.get(length, -2)
         return port.axis, port.stack, port.reverse, number
 
-    def _control_key(self, terms: LoopTerms) -> Hashable:
+    def _control_key(self, terms: LoopPortTerms) -> Hashable:
         """What decides how many iterations a loop runs."""
         loop = terms.loop
         slices = sorted(self.numbers[term] for term in terms.slices.values()) if loop.counted_by_slices else ()
