@@ -12,11 +12,12 @@ import select
 import signal
 import struct
 import sys
+import time
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
 from ...runtime.kernels.memory_guard import limit_process_memory
-from .jobs import Job
+from .jobs import Job, NodeTime, RunTimes
 
 MESSAGE_LENGTH = struct.Struct("<Q")
 
@@ -30,6 +31,9 @@ class LoadedRuntimeModel(Protocol):
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Return the outputs, in order."""
+
+    def take_node_times(self) -> list[NodeTime]:
+        """Return the times of the nodes in one run, and measure no more of them."""
 
 
 class PeerRuntime(Protocol):
@@ -77,12 +81,26 @@ def main() -> None:
                 held_inputs[number] = payload
             elif kind == "run":
                 answer = models[number].run({**held_inputs[number], **payload})
+            elif kind == "measure":
+                feeds, seconds = payload
+                answer = _measure(models[number], {**held_inputs[number], **feeds}, seconds)
             elif kind == "close":
                 models.pop(number, None)
                 held_inputs.pop(number, None)
             send_message(answers, ("done", answer))
         except Exception as error:
             send_message(answers, ("failed", f"{type(error).__name__}: {error}"))
+
+
+def _measure(model: LoadedRuntimeModel, feeds: Mapping[str, Any], seconds: float) -> RunTimes:
+    """Run a model for about ``seconds``, and at least twice after a first run that is not counted."""
+    model.run(feeds)
+    runs: list[float] = []
+    while len(runs) < 2 or sum(runs) < seconds:
+        start = time.perf_counter()
+        model.run(feeds)
+        runs.append(time.perf_counter() - start)
+    return RunTimes(runs, model.take_node_times())
 
 
 def kill_group_with_parent() -> None:

@@ -24,17 +24,19 @@ class RuntimeSetup:
 class OnnxJob:
     """An ONNX model: a file, or its bytes. Outputs come in the model's order.
 
-    ``disable_optimizations``: no graph optimisations, so that every value is computed as in the model. ``scratch``:
-    owns the temporary folder of the file, and is not sent to the peer.
+    ``disable_optimizations``: no graph optimisations, so that every value is computed as in the model.
+    ``measure_nodes``: keep the times of nodes. ``scratch``: owns the temporary folder of the file, and is not sent to
+    the peer.
     """
 
     path: str = ""
     data: bytes = b""
     disable_optimizations: bool = False
+    measure_nodes: bool = False
     scratch: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OnnxJob, (self.path, self.data, self.disable_optimizations)
+        return OnnxJob, (self.path, self.data, self.disable_optimizations, self.measure_nodes)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class IrJob:
     ``values``: names of nodes of the main graph and their output ports, further outputs after those.
     ``weights``: the file with the constants, if it is not the ``.bin`` in the same folder.
     ``state``: values of variables before the first run, by name; each run continues from the previous one.
+    ``measure_nodes``: keep the times of nodes.
     """
 
     path: str
@@ -53,6 +56,7 @@ class IrJob:
     weights: str = ""
     values: Sequence[tuple[str, int]] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
+    measure_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,3 +77,21 @@ class IrBodyJob:
 
 
 Job = OnnxJob | IrJob | IrBodyJob
+
+
+@dataclass(frozen=True)
+class NodeTime:
+    """The time of a node in one run, in seconds, after the runtime's own optimisations."""
+
+    name: str
+    op_type: str
+    seconds: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """The seconds of several runs; the nodes' times in one of them, if the job asked for them."""
+
+    runs: Sequence[float]
+    nodes: Sequence[NodeTime] = ()

@@ -10,7 +10,7 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import IrBodyJob, IrJob, Job, OnnxJob, RuntimeSetup
+from .jobs import IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup
 
 #: Compute float32 and cache attention as float32 also on processors with bfloat16.
 _EXACT_CONFIG = {
@@ -85,7 +85,9 @@ class OpenvinoRuntime:
         else:
             model = _body_model(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
-        compiled = OpenVinoModel(self._core.compile_model(model, self._device, self._config), by_position)
+        measured = not isinstance(job, IrBodyJob) and job.measure_nodes
+        config = {**self._config, **({"PERF_COUNT": "YES"} if measured else {})}
+        compiled = OpenVinoModel(self._core.compile_model(model, self._device, config), by_position, measured)
         compiled.set_initial_state(job.state if isinstance(job, IrJob) else {})
         return compiled
 
@@ -93,9 +95,10 @@ class OpenvinoRuntime:
 class OpenVinoModel:
     """A loaded model."""
 
-    def __init__(self, model: Any, by_position: bool) -> None:
+    def __init__(self, model: Any, by_position: bool, measured: bool = False) -> None:
         self._model = model
         self._by_position = by_position
+        self._measured = measured
         self._request = model.create_infer_request()
 
     def set_initial_state(self, state: Mapping[str, Any]) -> None:
@@ -115,6 +118,16 @@ class OpenVinoModel:
             inputs = {name: value for name, value in feeds.items() if name in names}
         results = self._request.infer({name: np.asarray(value) for name, value in inputs.items()}, share_inputs=False)
         return [np.array(results[port]) for port in self._model.outputs]
+
+    def take_node_times(self) -> list[NodeTime]:
+        """Return the times of the nodes in the last run; a loop is one node."""
+        if not self._measured:
+            return []
+        return [
+            NodeTime(info.node_name, info.node_type, info.real_time.total_seconds(), 1)
+            for info in self._request.profiling_info
+            if info.real_time
+        ]
 
 
 def _add_trajectory(model: Any, name: str, position: int) -> None:

@@ -19,7 +19,7 @@ from ...runtime.child_process import call_command, start_child
 from ...runtime.errors import UsageError
 from .child import MESSAGE_LENGTH, send_message
 from .cpu_usage import CpuUsage, cpu_usage
-from .jobs import Job, RuntimeSetup
+from .jobs import Job, RunTimes, RuntimeSetup
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -287,6 +287,15 @@ class LoadedModel:
             PeerError: the peer failed, crashed or hung.
         """
         answer: list[Any] = self._peer.request("run", self._number, dict(feeds))
+        return answer
+
+    def measure(self, feeds: Mapping[str, Any], seconds: float) -> RunTimes:
+        """Run it for about ``seconds`` and return the times; the outputs are dropped.
+
+        Raises:
+            PeerError: the peer failed, crashed or hung.
+        """
+        answer: RunTimes = self._peer.request("measure", self._number, (dict(feeds), seconds))
         return answer
 
     def close(self) -> None:

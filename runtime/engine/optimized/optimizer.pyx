@@ -223,6 +223,11 @@ cdef class Optimizer(OptimizerBase):
         self.f.hot_after = iterations
 
     @property
+    def programs(self):
+        """The loops that have a program, compiled or interpreted."""
+        return [k for k in range(self.memory.nloops) if self.f.loops[k].program != NULL]
+
+    @property
     def compiled(self):
         """The loops whose programs are compiled."""
         return [k for k in range(self.memory.nloops) if self.f.loops[k].program != NULL and
