@@ -7,6 +7,8 @@ register_plugins(
     **{
         name: f"{__name__}.{target}"
         for name, target in {
+            "profile": "profiling.api:profile_model",
+            "profile_session": "profiling.api:profile_session",
             "explain": "describe.explain:explain_loops",
             "html": "frontends.notebook.html_repr:render_html",
             "widget": "frontends.notebook.api:widget",

@@ -290,6 +290,37 @@ class Model:
         """
         return load_plugin("explain")(self, loop, system)
 
+    def profile(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        seconds: float = 1.0,
+        max_iterations: int | None = None,
+        against: str | None = None,
+    ) -> Any:
+        """Measure where a run spends its time and memory, by loop, iteration, node and boundary.
+
+        Args:
+            inputs: As for :meth:`run`.
+            seconds: How long it is measured, about; a run that takes longer is measured once in each way.
+            max_iterations: As for :meth:`run`; a run that reaches it is measured up to there.
+            against: ``onnxruntime`` or ``openvino``, which runs the model too, with one thread.
+
+        Returns:
+            The :class:`Profile`; its ``str()`` is a table.
+
+        Raises:
+            InputError: the inputs do not match the signature.
+            ExecutionError: a node or boundary failed.
+            LimitError: nothing ends a loop, and there is no limit.
+            UsageError: the peer is not installed, or cannot run the model.
+
+        >>> profile = model.profile(inputs, seconds=0.1)
+        >>> profile.loops[0].path, profile.loops[0].iterations
+        ('main ▸ sqrt', 5)
+        """
+        return load_plugin("profile")(self, inputs, seconds, max_iterations, against)
+
     @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature.

@@ -202,6 +202,22 @@ def plot_elements(values: npt.NDArray[Any], title: str) -> Figure:
     return figure
 
 
+def plot_series(
+    iterations: Sequence[float], series: Sequence[tuple[str, Sequence[float]]], title: str, quantity: str
+) -> NotebookFigure:
+    """Plot labelled numbers over iterations on common axes."""
+    figure = _create_figure(2)
+    axis = figure.subplots()
+    labels = _distinct_labels([label for label, _ in series])
+    for k, (label, (_, values)) in enumerate(zip(labels, series, strict=True)):
+        axis.plot(iterations, values, linestyle=_LINE_STYLES[k % len(_LINE_STYLES)], label=label)
+    axis.set_ylim(bottom=0)
+    axis.set_ylabel(quantity)
+    _finish_figure(figure, axis, title)
+    _add_legend(figure, axis)
+    return figure
+
+
 def _create_figure(rows: int) -> NotebookFigure:
     height = 2.2 * min(rows, _FULL_HEIGHT_AXES) + 1.4 * max(rows - _FULL_HEIGHT_AXES, 0)
     return NotebookFigure(figsize=(7.2, 1.2 + height), layout="constrained")

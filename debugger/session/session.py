@@ -804,6 +804,18 @@ class Session:
         """
         return load_plugin("repro")(self, Path(folder), what, force)
 
+    def profile(self) -> Any:
+        """Measure where a run of the model with these inputs spends its time and memory; the session does not move.
+        Returns the :class:`Profile`, see :meth:`Model.profile`.
+
+        Raises:
+            UsageError: this is a recording.
+
+        >>> print(session.profile())
+        newton_sqrt.onnx: ...
+        """
+        return load_plugin("profile_session")(self)
+
     # -- in notebooks
 
     def widget(self) -> Any:

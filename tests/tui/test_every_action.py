@@ -343,6 +343,7 @@ CASES = {
     "frame-out": ActionCase(INSIDE, depth, 2, 1, NEST),
     "frame-in": ActionCase((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
     "list": ActionCase(("s",), lambda s: "x_new = half + half_q" in s.console_pane.text, False, True),
+    "profile": ActionCase(("s",), lambda s: "loop main ▸ sqrt: 5 iterations" in s.console_pane.text, False, True),
     "copy": ActionCase(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
     "fold": ActionCase(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
     "unfold": ActionCase(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),

@@ -27,20 +27,20 @@ PUBLIC = {
     "loopdbg": """
         CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InternalError
         InterruptError OutOfMemoryError
-        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason
+        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Profile Reason
         Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
         TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
         operator plot record_reference sweep widget""",
     "Session": """
         assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
         frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
-        plot progress record repro restart reverse_continue running save set side_by_side step stop switch totals
-        underway undo until watch why widget""",
+        plot profile progress record repro restart reverse_continue running save set side_by_side step stop switch
+        totals underway undo until watch why widget""",
     "Replay": """
         assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
         frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
-        plot progress record repro restart reverse_continue running save set side_by_side step stop switch totals trace
-        underway undo until watch why widget""",
+        plot profile progress record repro restart reverse_continue running save set side_by_side step stop switch
+        totals trace underway undo until watch why widget""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",
@@ -51,7 +51,7 @@ PUBLIC = {
     "Trace": """
         boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
         open outputs path totals""",
-    "Model": "check execute explain graph inputs loops name outputs over_requests path plan reset run state",
+    "Model": "check execute explain graph inputs loops name outputs over_requests path plan profile reset run state",
 }
 
 

@@ -79,6 +79,8 @@ _VIEW = (
            "run.frame(-1)", HelpSection.LOOK, Condition.NESTED_FRAMES, rank=21),
     Action("frame-in", ("right_square_bracket",), "", "the frame inside this one",
            "run.frame(1)", HelpSection.LOOK, Condition.NESTED_FRAMES),
+    Action("profile", ("P",), "", "time and memory of a run, by loop and node, in the console",
+           "run.line('profile 8')", HelpSection.LOOK, Condition.READY),
     Action("list", ("l",), "", "the listing in the console", "run.line('list')", HelpSection.LOOK, Condition.READY),
     Action("copy", ("y",), "copy", "copy what the cursor is on",
            "cursor.copy", HelpSection.LOOK, Condition.CAN_COPY, rank=22),

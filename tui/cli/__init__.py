@@ -30,7 +30,7 @@ class _CommandTable(Mapping[str, Command]):
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
-        *("sweep", "dap", "mcp", "config", "completion", "demo", "samples"),
+        *("sweep", "dap", "mcp", "config", "completion", "demo", "samples", "profile"),
     )
 
     def __getitem__(self, name: str) -> Command:

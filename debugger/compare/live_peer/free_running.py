@@ -76,7 +76,7 @@ def compare_free_running(
     reasons += [reason for info in profile.loops.values() for reason in _empty_loop_rules(info)]
     reasons += _conversion_rules(side.model.graph, ())
     reasons += _initial_type_rules(side.model.graph)
-    feeds = _feeds(side, inputs)
+    feeds = peer_feeds(side, inputs)
     loaded = None
     try:
         job = model_job(side)
@@ -138,14 +138,14 @@ def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str
     except PeerError as error:
         return f"{peer.name} {'refuses the model' if error.kind == 'failed' else error.kind}: {error.text}"
     try:
-        run_model(loaded, _feeds(side, inputs), side.model)
+        run_model(loaded, peer_feeds(side, inputs), side.model)
         loaded.close()
     except PeerError as error:
         return f"{peer.name} {'fails too' if error.kind == 'failed' else error.kind}: {error.text}"
     return f"{peer.name} runs the model with these inputs"
 
 
-def _feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
+def peer_feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
     """Inputs in the form of a peer; inputs of an IR are passed by position."""
     feeds = {name: _as_arrays(value) for name, value in inputs.items()}
     if side.model.graph.system is System.OPENVINO:

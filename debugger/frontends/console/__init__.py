@@ -5,4 +5,5 @@ from . import step_commands as step_commands  # isort: skip
 from . import commands as commands
 from . import export_commands as export_commands
 from . import plot_command as plot_command
+from . import profile_command as profile_command
 from . import repro_command as repro_command

@@ -62,6 +62,7 @@ IN_PYTHON = {
     "save": "save",
     "extract": "extract",
     "plot": "plot",
+    "profile": "profile",
     "repro": "repro",
 }
 

@@ -1,0 +1,43 @@
+"""Profiles of models and sessions, by themselves or next to another runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...runtime.errors import UsageError
+from ...runtime.model import Data, Model
+from ..session.session import Session
+from .measure import measure_run
+from .profile import Profile
+
+#: How long a session's run is measured: it is waited for.
+_SESSION_SECONDS = 0.3
+
+
+def profile_model(
+    model: Model,
+    inputs: Mapping[str, Data] | None = None,
+    seconds: float = 1.0,
+    max_iterations: int | None = None,
+    against: str | None = None,
+) -> Profile:
+    """Measure where a run of a model spends its time and memory; see :meth:`Model.profile`."""
+    profile = measure_run(model, inputs or {}, seconds, max_iterations)
+    if against is None:
+        return profile
+    from ..peers.process import Peer
+    from .peer_profile import add_peer
+
+    with Peer(against) as peer:
+        return add_peer(profile, model, inputs or {}, peer, seconds)
+
+
+def profile_session(session: Session) -> Profile:
+    """Measure a run of the model of a session with its inputs; the session does not move.
+
+    Raises:
+        UsageError: it is a recording.
+    """
+    if not session._internals.has_branches:
+        raise UsageError("a recording cannot be run; profile needs the model: open it in place of the recording")
+    return measure_run(session.model, session.inputs, _SESSION_SECONDS, session.max_iterations)

@@ -1,0 +1,345 @@
+"""Measures a run: several runs without and with a clock around each instruction, of which the fastest counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import TypeVar
+
+import numpy as np
+
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import InterruptError, LimitError
+from ...runtime.graph import MAIN, Operation, StoppedBy
+from ...runtime.graph.producers import ProducerMap
+from ...runtime.model import Data, Model
+from ...runtime.plan.plan import LoopPlan, Opcode, Plan
+from ..describe.node_text import NodeFormatter
+from ..describe.value_names import display_name, scan_names
+from .profile import LoopProfile, NodeKind, NodeProfile, Profile, Segment, ValueMemory
+
+_T = TypeVar("_T")
+
+#: Instructions at the boundaries of a loop.
+_BOUNDARY_OPCODES = (Opcode.ENTER, Opcode.TEST, Opcode.HEAD, Opcode.NEXT, Opcode.EXIT)
+#: The most segments that the iterations of a loop are divided into.
+_MAX_SEGMENTS = 64
+#: A run that takes longer is measured once, not several times.
+_LONG_RUN_SECONDS = 1.0
+
+
+def measure_run(model: Model, inputs: Mapping[str, Data], seconds: float, max_iterations: int | None) -> Profile:
+    """Measure where a run spends its time and memory, for about ``seconds``. A run that reaches ``max_iterations`` is
+    measured up to there.
+
+    Raises:
+        InputError: the inputs do not match the signature.
+        ExecutionError: a node or boundary failed.
+        LimitError: nothing ends a loop, and there is no limit.
+        InterruptError: Ctrl-C.
+    """
+    # Ends in the right error where a run does not end.
+    run = model.execute(inputs, max_iterations=max_iterations)
+    is_limited = run.stopped_by is StoppedBy.LIMIT and max_iterations is not None
+    if run.stopped_by is not None and not is_limited:
+        raise (InterruptError if run.stopped_by is StoppedBy.INTERRUPT else LimitError)(run.message)
+    measurement = _Measurement(Engine(model.plan), model.check(inputs), max_iterations)
+    measurement.run_for(seconds)
+    return _build_profile(model, measurement, (*run.notes, *([f"{run.message}: measured up to there"] * is_limited)))
+
+
+@dataclass(eq=False)
+class _Stop:
+    """What is known at a boundary at which a segment of a loop begins, or at the end of the run."""
+
+    loop: int
+    iteration: int
+    node_seconds: np.ndarray
+    #: Of each carried value and scan output: dtype, shape and bytes.
+    sizes: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Measurement:
+    """The measurements of a model. Times in seconds, arrays by position of the instruction."""
+
+    engine: Engine
+    inputs: Mapping[int, Data]
+    max_iterations: int | None
+    plain_runs: list[float] = field(default_factory=list)
+    #: The fastest run with a clock around each instruction, and the seconds of each of them.
+    timed_run: float = 0.0
+    node_seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    stops: list[_Stop] = field(default_factory=list)
+    #: The loops that have a program.
+    _programs: list[int] = field(default_factory=list)
+    #: The seconds of each instruction between two stops.
+    segment_seconds: list[np.ndarray] = field(default_factory=list)
+    #: Loops with segments: the iterations at which each begins.
+    segmented: dict[int, list[int]] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        return self.engine.plan
+
+    def run_for(self, seconds: float) -> None:
+        """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
+        self._run()
+        # In turn, so that other work on this machine slows both.
+        pairs = list(self._repeat(lambda: (self._plain_run(), self._timed_run()), seconds * 0.8))
+        self.plain_runs = [plain for plain, _ in pairs]
+        self.timed_run, self.node_seconds = min((timed for _, timed in pairs), key=lambda pair: pair[0])
+        self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
+        self.segmented = dict(self._segment_starts())
+        for index, iterations in self.segmented.items():
+            self.engine.set_breaks(index, iterations)
+        if min(self.plain_runs) < _LONG_RUN_SECONDS:
+            self._run()  # with breaks, nodes are bound again
+        runs = list(self._repeat(self._segmented_run, seconds * 0.2))
+        self.stops = runs[0]
+        # Other processes take time from some runs, but seldom from the same segment of all.
+        self.segment_seconds = [
+            np.min([end.node_seconds - begin.node_seconds for begin, end in pairs], axis=0)
+            for pairs in zip(*map(pairwise, runs), strict=True)
+        ]
+
+    def _repeat(self, measure: Callable[[], _T], seconds: float) -> Iterator[_T]:
+        start = time.perf_counter()
+        count = 0
+        while count < (3 if time.perf_counter() - start < _LONG_RUN_SECONDS else 1) or (
+            time.perf_counter() - start < seconds
+        ):
+            yield measure()
+            count += 1
+
+    def _run(self) -> str:
+        """Run to the end or the limit, over the stops at which segments begin; returns which of them.
+
+        Raises:
+            InterruptError: Ctrl-C.
+        """
+        *_, (event, _) = self._events()
+        return event
+
+    def _events(self) -> Iterator[tuple[str, int]]:
+        self.engine.start(self.inputs, outputs_only=True)
+        self.engine.set_limits(self.max_iterations, True)
+        for index in self.segmented:
+            self.engine.stop_at_end(index)
+        while True:
+            event, index = self.engine.resume()
+            if event == "interrupt":
+                raise InterruptError("interrupted while the run was measured")
+            yield event, index
+            if event in ("end", "limit"):
+                return
+
+    def _plain_run(self) -> float:
+        start = time.perf_counter()
+        if self._run() == "end":
+            self.engine.results()
+        return time.perf_counter() - start
+
+    def _timed_run(self) -> tuple[float, np.ndarray]:
+        self.engine.time_nodes(True)
+        seconds = self._plain_run(), np.array(self.engine.node_seconds)
+        self.engine.time_nodes(False)
+        return seconds
+
+    def _segment_starts(self) -> Iterator[tuple[int, list[int]]]:
+        """The iterations at which segments of the outermost loops begin; loops that run as a program have none."""
+        for plan in self.plan.loops:
+            iterations = self.engine.loops.totals(plan.index)[0]
+            if plan.parent < 0 and iterations and not self.is_program(plan):
+                starts = np.linspace(0, iterations, min(iterations, _MAX_SEGMENTS) + 1).astype(int)[:-1]
+                yield plan.index, [int(start) for start in starts]
+
+    def _segmented_run(self) -> list[_Stop]:
+        self.engine.time_nodes(True)
+        stops = []
+        for event, index in self._events():
+            iteration = self.engine.loop_state(index)[0] if event != "end" else 0
+            stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._sizes(index)))
+        return stops
+
+    def _sizes(self, index: int) -> list[tuple[str, tuple[int, ...], int]]:
+        """The dtype, shape and bytes of each carried value and scan output of a loop, that are tensors."""
+        if index < 0:
+            return []
+        plan = self.plan.loops[index]
+        sizes = [self._tensor_size(edge.param) for edge in plan.edges]
+        for k in range(len(plan.scans)):
+            _, whole, _ = self.engine.scans.view(index, k, 0)
+            sizes.append((whole.dtype.name, tuple(whole.shape), whole.nbytes))
+        return sizes
+
+    def _tensor_size(self, slot: int) -> tuple[str, tuple[int, ...], int]:
+        dtype_and_shape = self.engine.memory.dtype_and_shape(slot)
+        if dtype_and_shape is None:
+            return "", (), 0
+        dtype, shape = dtype_and_shape
+        return dtype.name, shape, dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+
+    def instructions(self, plan: LoopPlan) -> slice:
+        """The instructions of a loop and what is in it."""
+        return slice(plan.enter, plan.exit + 1)
+
+    def is_program(self, plan: LoopPlan) -> bool:
+        """Whether the loop ran as one program, but for its first iterations: most of its time is at its head."""
+        return (
+            plan.index in self._programs
+            and 2 * self.node_seconds[plan.head] > self.node_seconds[self.instructions(plan)].sum()
+        )
+
+    def clock_seconds(self) -> float:
+        """The cost of reading the clock once: what a timed run takes longer, by instructions that were run. Where other
+        work on this machine hides that, the least time of an instruction, which contains one reading."""
+        positions = [pc for pc, seconds in enumerate(self.node_seconds) if seconds]
+        if not positions:
+            return 0.0
+        least = min(float(self.node_seconds[pc]) / self.executions(pc) for pc in positions)
+        reads = sum(self.executions(pc) for pc in positions)
+        difference = (self.timed_run - min(self.plain_runs)) / reads
+        return difference if 0 < difference < least else least
+
+    def executions(self, pc: int) -> int:
+        """How often an instruction was run, if no branch left it out."""
+        instruction = self.plan.code[pc]
+        if instruction.kind in _BOUNDARY_OPCODES:
+            iterations, entries = self.engine.loops.totals(instruction.loop)[:2]
+            return (
+                entries
+                if instruction.kind in (Opcode.ENTER, Opcode.EXIT)
+                else self._stepped(iterations, instruction.loop)
+            )
+        if instruction.inside < 0:
+            return 1
+        return self._stepped(self.engine.loops.totals(instruction.inside)[0], instruction.inside)
+
+    def _stepped(self, iterations: int, loop: int) -> int:
+        """The iterations of a loop that did not run as a program."""
+        optimizer = self.engine.optimizer
+        while optimizer is not None and loop >= 0:
+            if loop in self._programs:
+                return max(1, min(iterations, optimizer.hot_after))
+            loop = self.plan.loops[loop].parent
+        return iterations
+
+    def instruction_seconds(self) -> np.ndarray:
+        """The time of each instruction in the fastest run, without that of reading the clock: the shares of a timed
+        run, which may have been slower."""
+        executions = np.array([self.executions(pc) for pc in range(len(self.plan.code))])
+        seconds = np.maximum(0.0, self.node_seconds - self.clock_seconds() * executions)
+        total = seconds.sum()
+        return seconds * min(1.0, min(self.plain_runs) / total) if total else seconds
+
+    def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
+        """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""
+        for begin, end, seconds in zip(self.stops, self.stops[1:], self.segment_seconds, strict=False):
+            if begin.loop == end.loop == plan.index:
+                yield begin.iteration, end.iteration, seconds
+
+
+def _build_profile(model: Model, measurement: _Measurement, notes: tuple[str, ...]) -> Profile:
+    seconds = measurement.instruction_seconds()
+    return Profile(
+        model.name,
+        len(measurement.plain_runs),
+        min(measurement.plain_runs),
+        median(measurement.plain_runs),
+        measurement.clock_seconds(),
+        tuple(sorted(_node_profiles(model, measurement, seconds), key=lambda node: -node.seconds)),
+        tuple(_loop_profile(measurement, seconds, plan) for plan in measurement.plan.loops),
+        notes=notes,
+    )
+
+
+def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray) -> Iterator[NodeProfile]:
+    plan = measurement.plan
+    formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
+    optimizer = measurement.engine.optimizer
+    groups = {group.first: group for group, _ in optimizer.groups} if optimizer is not None else {}
+    in_programs: set[int] = set()
+    for loop in plan.loops:
+        if loop.enter in in_programs or not measurement.is_program(loop):
+            continue
+        body = range(loop.enter, loop.exit)
+        in_programs.update(body)
+        nodes = [node for pc in body if isinstance(node := plan.code[pc].node, Operation)]
+        yield NodeProfile(
+            loop.loop.name, loop.loop.op_type, loop.path, measurement.engine.loops.totals(loop.index)[0],
+            float(seconds[loop.head] + sum(seconds[pc] for pc in body if plan.code[pc].kind is Opcode.NODE)),
+            loop.head,
+            NodeKind.PROGRAM,
+            "; ".join(map(formatter.assignment, nodes)),
+            tuple(node.name for node in nodes),
+        )  # fmt: skip
+    for pc, instruction in enumerate(plan.code):
+        node = instruction.node
+        if not isinstance(node, Operation) or not measurement.node_seconds[pc] or pc in in_programs:
+            continue
+        members = [plan.code[member].node for member in groups[pc].members] if pc in groups else []
+        kind = NodeKind.KERNEL if measurement.engine.binder.is_native(pc) else NodeKind.PYTHON
+        yield NodeProfile(
+            node.name, node.op_type, MAIN if instruction.inside < 0 else plan.loops[instruction.inside].path,
+            measurement.executions(pc), float(seconds[pc]), pc, NodeKind.GROUP if members else kind,
+            formatter.assignment(node), tuple(member.name for member in members if member is not None),
+            _seconds_by_segment(measurement, pc, seconds),
+        )  # fmt: skip
+
+
+def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray) -> tuple[float, ...]:
+    """Seconds per iteration of the outermost loop around an instruction, scaled to the time without the clock."""
+    plan = measurement.plan
+    loop = next((loop for loop in plan.loops if loop.parent < 0 and loop.enter <= pc <= loop.exit), None)
+    if loop is None or not measurement.node_seconds[pc]:
+        return ()
+    scale = seconds[pc] / measurement.node_seconds[pc]
+    return tuple(float(segment[pc] * scale / (end - begin)) for begin, end, segment in measurement.segments(loop))
+
+
+def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopProfile:
+    iterations, entries = measurement.engine.loops.totals(plan.index)[:2]
+    own = measurement.instructions(plan)
+    boundary = sum(
+        seconds[pc]
+        for pc in range(own.start, own.stop)
+        if measurement.plan.code[pc].kind in _BOUNDARY_OPCODES and measurement.plan.code[pc].loop == plan.index
+    )
+    if measurement.is_program(plan):
+        boundary -= seconds[plan.head]  # the program, which is among the nodes
+    total = measurement.node_seconds[own].sum()
+    scale = seconds[own].sum() / total if total else 1.0
+    segments = tuple(
+        Segment(begin, end, float(segment[own].sum() * scale / (end - begin)))
+        for begin, end, segment in measurement.segments(plan)
+    )
+    return LoopProfile(
+        plan.path,
+        plan.loop.op_type,
+        iterations,
+        entries,
+        float(seconds[own].sum()),
+        float(boundary),
+        segments,
+        tuple(_value_memory(measurement, plan)),
+    )
+
+
+def _value_memory(measurement: _Measurement, plan: LoopPlan) -> Iterator[ValueMemory]:
+    stops = [stop for stop in measurement.stops if stop.loop == plan.index]
+    if len(stops) < 2:
+        return
+    names = [display_name(edge.edge.param) for edge in plan.edges] + list(scan_names(plan.loop))
+    for k, name in enumerate(names):
+        is_carried = k < len(plan.edges)
+        dtype, first_shape, first_bytes = stops[0 if is_carried else 1].sizes[k]
+        last_dtype, last_shape, last_bytes = stops[-1].sizes[k]
+        if dtype or last_dtype:
+            yield ValueMemory(
+                name, "carried" if is_carried else "scan output", last_dtype or dtype, first_shape, last_shape,
+                first_bytes, last_bytes,
+            )  # fmt: skip

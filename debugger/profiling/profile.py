@@ -1,0 +1,395 @@
+"""The profile of a run, what ``model.profile()`` returns, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ...runtime.graph import MAIN
+from ...runtime.plugin_registry import load_plugin
+from ...runtime.text import count_text, duration_text, escape_unprintable, size_text
+
+#: Nodes and values that are listed, and characters of a node's text.
+MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 20, 12, 60
+#: A loop or a node grows if its last iterations take this many times as long as its first ones.
+_GROWTH_FACTOR = 1.2
+#: A node is named if it has this share of the growth of its loop.
+_GROWING_NODE_SHARE, _GROWING_NODES = 0.1, 3
+#: A peer whose run takes this many times as long while it measures its nodes measures mostly that.
+_MEASURING_FACTOR = 1.5
+#: The share of the segments at each end that are compared.
+_GROWTH_SHARE = 4
+
+
+class NodeKind(StrEnum):
+    """How the engine ran a node."""
+
+    #: By a compiled kernel.
+    KERNEL = "kernel"
+    #: By NumPy, in Python.
+    PYTHON = "python"
+    #: Together with others, block by block.
+    GROUP = "group"
+    #: All nodes of a loop, as one compiled program.
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True)
+class NodeProfile:
+    """The time of a node in one run, or of nodes that run together.
+
+    ``position``: nodes with smaller numbers run earlier. ``loop``: the path of the innermost loop around it.
+    ``seconds``: of all calls. ``members``: the names of the nodes that run together, ``name`` then is that of the first
+    one, or of the loop. ``seconds_by_segment``: seconds per iteration of the outermost loop in each of its segments;
+    empty where they were not measured. ``peer_seconds``: of the node of this name in the peer; None where it has none.
+
+    >>> sorted({node.loop for node in model.profile(inputs).nodes})
+    ['main', 'main ▸ sqrt']
+    """
+
+    name: str
+    op_type: str
+    loop: str
+    calls: int
+    seconds: float
+    position: int = 0
+    kind: NodeKind = NodeKind.KERNEL
+    text: str = ""
+    members: tuple[str, ...] = ()
+    seconds_by_segment: tuple[float, ...] = ()
+    peer_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive iterations, from ``first`` to before ``end``; ``seconds``: mean time of one of them."""
+
+    first: int
+    end: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ValueMemory:
+    """The memory of a carried value or scan output. ``kind``: ``carried`` or ``scan output``; the shapes and bytes are
+    those before the first iteration (of a scan output: after it) and at the end.
+
+    >>> model.profile(inputs).loops[0].values[0].last_bytes
+    4
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    first_shape: tuple[int, ...]
+    last_shape: tuple[int, ...]
+    first_bytes: int
+    last_bytes: int
+
+    @property
+    def grows(self) -> bool:
+        """Whether it needs more memory at the end than at the beginning.
+
+        >>> model.profile(inputs).loops[0].values[0].grows
+        False
+        """
+        return self.last_bytes > self.first_bytes
+
+
+@dataclass(frozen=True)
+class LoopProfile:
+    """The time and memory of a loop in one run.
+
+    ``iterations``: of all ``entries``. ``seconds``: in the loop, including inner loops. ``boundary_seconds``: at its
+    boundaries, for conditions, carried values and scan outputs. ``segments``: time per iteration; only outermost loops
+    that do not run as a program have any. ``values``: only outermost loops have any.
+
+    >>> model.profile(inputs).loops[0].iterations
+    5
+    """
+
+    path: str
+    op_type: str
+    iterations: int
+    entries: int
+    seconds: float
+    boundary_seconds: float
+    segments: tuple[Segment, ...] = ()
+    values: tuple[ValueMemory, ...] = ()
+
+
+@dataclass(frozen=True)
+class PeerNode:
+    """A node as a peer ran it, after its own optimisations. ``is_matched``: a node of the profile has its time."""
+
+    name: str
+    op_type: str
+    seconds: float
+    calls: int
+    is_matched: bool = False
+
+
+@dataclass(frozen=True)
+class PeerProfile:
+    """The same run in another runtime. ``seconds``: of its fastest run without measuring nodes; ``measured_seconds``:
+    with it; ``nodes``: those with the most time first. What its nodes do not account for, it spent between them: on
+    dispatch and copies.
+
+    ``nodes_include_loops``: whether ``nodes`` has those in the bodies of loops, or one for each loop.
+    """
+
+    name: str
+    version: str
+    seconds: float
+    measured_seconds: float
+    nodes: tuple[PeerNode, ...]
+    nodes_include_loops: bool
+
+    @property
+    def node_seconds(self) -> float:
+        """The time of all nodes."""
+        return sum(node.seconds for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where a run of a model spent its time and memory. ``str()`` is a table.
+
+    ``seconds``: the fastest of ``runs`` runs without measuring nodes, ``median_seconds``: their median. ``nodes``:
+    those with the most time first. ``clock_seconds``: what reading the clock once costs, which is subtracted from the
+    times of nodes. ``loops`` are in the order of the file, outer ones first.
+
+    >>> print(model.profile(inputs, seconds=0.1))
+    newton_sqrt.onnx: ...
+    """
+
+    model: str
+    runs: int
+    seconds: float
+    median_seconds: float
+    clock_seconds: float
+    nodes: tuple[NodeProfile, ...]
+    loops: tuple[LoopProfile, ...]
+    peer: PeerProfile | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def boundary_seconds(self) -> float:
+        """The time at the boundaries of all loops.
+
+        >>> profile = model.profile(inputs, seconds=0.1)
+        >>> profile.boundary_seconds < profile.seconds
+        True
+        """
+        return sum(loop.boundary_seconds for loop in self.loops)
+
+    @property
+    def other_seconds(self) -> float:
+        """The time outside of nodes and boundaries: to begin the run, for branches, and to return the outputs.
+
+        >>> model.profile(inputs, seconds=0.1).other_seconds > 0
+        True
+        """
+        return max(0.0, self.seconds - self.boundary_seconds - sum(node.seconds for node in self.nodes))
+
+    def seconds_of(self, kind: NodeKind) -> float:
+        """The time of all nodes of a kind.
+
+        >>> model.profile(inputs, seconds=0.1).seconds_of("python")
+        0
+        """
+        return sum(node.seconds for node in self.nodes if node.kind == kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """The profile as a JSON object, with times in seconds.
+
+        >>> model.profile(inputs, seconds=0.1).to_json()["loops"][0]["iterations"]
+        5
+        """
+        report = {key: value for key, value in asdict(self).items() if key not in ("peer", "notes")}
+        report |= {"boundary_seconds": self.boundary_seconds, "other_seconds": self.other_seconds}
+        if self.peer is not None:
+            report["peer"] = {**asdict(self.peer), "node_seconds": self.peer.node_seconds}
+        return report | {"notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        return "\n".join(profile_lines(self))
+
+    def _repr_html_(self) -> str:
+        html: str = load_plugin("html")("text", self)
+        return html
+
+
+_KIND_MARKS = {
+    NodeKind.KERNEL: "",
+    NodeKind.PYTHON: "in Python",
+    NodeKind.GROUP: "group",
+    NodeKind.PROGRAM: "program",
+}
+
+
+def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
+    """The lines of a profile: totals, loops, and the ``most`` nodes that take the most time."""
+    yield (
+        f"{escape_unprintable(profile.model)}: {duration_text(profile.seconds)} a run, the fastest of {profile.runs} "
+        f"(median {duration_text(profile.median_seconds)})"
+    )
+    yield f"  {_shares_text(profile)}"
+    if profile.peer is not None:
+        yield from _peer_lines(profile.peer, profile)
+    for loop in profile.loops:
+        if loop.entries:
+            yield ""
+            yield from _loop_lines(loop, profile)
+    if profile.nodes:
+        yield ""
+        yield from _node_lines(profile, most)
+    for note in profile.notes:
+        yield f"note: {note}"
+
+
+def _shares_text(profile: Profile) -> str:
+    parts = [
+        ("kernels", profile.seconds_of(NodeKind.KERNEL) + profile.seconds_of(NodeKind.GROUP)),
+        ("compiled loops", profile.seconds_of(NodeKind.PROGRAM)),
+        ("nodes in Python", profile.seconds_of(NodeKind.PYTHON)),
+        ("boundaries of loops", profile.boundary_seconds),
+        ("begin and outputs", profile.other_seconds),
+    ]
+    return ", ".join(f"{name} {_share(seconds, profile.seconds)}" for name, seconds in parts if seconds)
+
+
+def _share(seconds: float, total: float) -> str:
+    return f"{seconds / total:.1%}" if total else "-"
+
+
+def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
+    yield (
+        f"{peer.name} {peer.version}: {duration_text(peer.seconds)} a run, {peer.seconds / profile.seconds:.3g} times "
+        "as long"
+    )
+    if peer.measured_seconds > _MEASURING_FACTOR * peer.seconds:
+        yield (
+            f"  measuring its nodes takes it {duration_text(peer.measured_seconds)} a run: their times show an order, "
+            "not shares"
+        )
+    else:
+        between = max(0.0, peer.seconds - peer.node_seconds)
+        yield (
+            f"  its nodes {_share(peer.node_seconds, peer.seconds)}, between them (dispatch, copies) "
+            f"{_share(between, peer.seconds)}"
+        )
+    if not peer.nodes_include_loops:
+        yield "  it counts each loop as one node"
+
+
+def _loop_lines(loop: LoopProfile, profile: Profile) -> Iterator[str]:
+    entries = "" if loop.entries == 1 else f" in {count_text(loop.entries, 'entry', 'entries')}"
+    each = f", {duration_text(loop.seconds / loop.iterations)} each" if loop.iterations else ""
+    yield (
+        f"loop {escape_unprintable(loop.path)}: {count_text(loop.iterations, 'iteration')}{entries}, "
+        f"{duration_text(loop.seconds)} ({_share(loop.seconds, profile.seconds)}){each}; "
+        f"its boundaries {_share(loop.boundary_seconds, loop.seconds)}"
+    )
+    growth = growth_of([segment.seconds for segment in loop.segments])
+    if growth is not None:
+        least = _GROWING_NODE_SHARE * (growth[1] - growth[0])
+        nodes = [node for node in profile.nodes if node.loop.startswith(loop.path) and _growth_seconds(node) >= least]
+        nodes.sort(key=lambda node: -_growth_seconds(node))
+        reasons = "".join(
+            f"; {_node_title(node)} {_growth_text(growth_of(node.seconds_by_segment))}" for node in nodes[:3]
+        )
+        yield f"  grows: {_growth_text(growth)} an iteration{reasons}"
+    values = sorted(loop.values, key=lambda value: (not value.grows, -value.last_bytes))
+    for value in values[:_MOST_VALUES]:
+        yield f"  {_value_text(value)}"
+    if len(values) > _MOST_VALUES:
+        rest = values[_MOST_VALUES:]
+        yield f"  and {len(rest)} more, {size_text(sum(value.last_bytes for value in rest))}"
+
+
+def growth_of(seconds: Sequence[float]) -> tuple[float, float] | None:
+    """The mean of the first and of the last quarter of the segments, if the latter take longer by a fifth or more."""
+    count = len(seconds) // _GROWTH_SHARE
+    if count == 0:
+        return None
+    first, last = sum(seconds[:count]) / count, sum(seconds[-count:]) / count
+    return (first, last) if last > _GROWTH_FACTOR * first > 0 else None
+
+
+def _growth_seconds(node: NodeProfile) -> float:
+    growth = growth_of(node.seconds_by_segment)
+    return growth[1] - growth[0] if growth is not None else 0.0
+
+
+def _growth_text(growth: tuple[float, float] | None) -> str:
+    assert growth is not None
+    return " to ".join(map(duration_text, growth))
+
+
+def _value_text(value: ValueMemory) -> str:
+    name = escape_unprintable(value.name)
+    shapes = list(dict.fromkeys(str(list(shape)) for shape in (value.first_shape, value.last_shape)))
+    sizes = list(dict.fromkeys(size_text(size) for size in (value.first_bytes, value.last_bytes)))
+    return f"{value.kind} {name}: {value.dtype} {' to '.join(shapes)}, {' to '.join(sizes)}"
+
+
+def _node_title(node: NodeProfile) -> str:
+    return escape_unprintable(f"{node.op_type} '{node.name}'")
+
+
+def _node_lines(profile: Profile, most: int) -> Iterator[str]:
+    peer = profile.peer
+    titles = ["time", "share", "calls", "each", *([peer.name] if peer is not None else []), "node"]
+    rows = [titles]
+    for node in profile.nodes[:most]:
+        text = node.text if len(node.text) <= _TEXT_CHARS else f"{node.text[: _TEXT_CHARS - 3]}..."
+        mark = _KIND_MARKS[node.kind]
+        members = f" of {len(node.members)}" if node.members else ""
+        place = "" if node.loop == MAIN else f" in {node.loop.rpartition(' ▸ ')[2]}"
+        peer_text = "-" if node.peer_seconds is None else duration_text(node.peer_seconds)
+        rows.append(
+            [
+                duration_text(node.seconds),
+                _share(node.seconds, profile.seconds),
+                str(node.calls),
+                duration_text(node.seconds / max(1, node.calls)),
+                *([peer_text] if peer is not None else []),
+                escape_unprintable(f"{node.op_type}{place}: {text}") + (f"  ({mark}{members})" if mark else ""),
+            ]
+        )
+    yield from _aligned(rows)
+    rest = profile.nodes[most:]
+    if rest:
+        seconds = sum(node.seconds for node in rest)
+        yield f"and {count_text(len(rest), 'node')} more: {duration_text(seconds)} ({_share(seconds, profile.seconds)})"
+    if peer is not None:
+        yield from _peer_node_lines(peer, profile, most)
+
+
+def _peer_node_lines(peer: PeerProfile, profile: Profile, most: int) -> Iterator[str]:
+    others = [node for node in peer.nodes if not node.is_matched][:most]
+    if not others:
+        return
+    yield ""
+    yield f"nodes of {peer.name} without a node of the same name here"
+    rows = [["time", "share", "calls", "node"]]
+    rows += [
+        [
+            duration_text(node.seconds),
+            _share(node.seconds, peer.measured_seconds),
+            str(node.calls),
+            escape_unprintable(f"{node.op_type} '{node.name}'"),
+        ]
+        for node in others
+    ]
+    yield from _aligned(rows)
+
+
+def _aligned(rows: list[list[str]]) -> Iterator[str]:
+    """Rows with all columns but the last one aligned to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
+    for row in rows:
+        yield "  ".join([*(text.rjust(width) for text, width in zip(row, widths, strict=False)), row[-1]])
