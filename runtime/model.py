@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -320,6 +320,49 @@ class Model:
         ('main ▸ sqrt', 5)
         """
         return load_plugin("profile")(self, inputs, seconds, max_iterations, against)
+
+    def precision(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        type_name: str = "float16",
+        *,
+        only: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        tolerance: float | None = None,
+        seconds: float = 30.0,
+        max_iterations: int | None = None,
+        save: Path | None = None,
+    ) -> Any:
+        """Run this float32 model in a narrower type, next to the same run in float32.
+
+        Args:
+            inputs: As for :meth:`run`.
+            type_name: ``float16`` or ``bfloat16``.
+            only: Names of the nodes that are narrow, or patterns such as ``*MatMul*``; all where not given.
+            keep: Names of nodes that stay float32, or patterns.
+            tolerance: Find the nodes that have to stay float32 for a relative error of the outputs of this at most: the
+                largest difference, divided by the largest number.
+            seconds: How long nodes are tried, about.
+            max_iterations: As for :meth:`run`.
+            save: Write the model with Casts around the narrow nodes (ONNX), without those found by ``tolerance``.
+
+        Returns:
+            The :class:`Precision`; its ``str()`` is a report.
+
+        Raises:
+            InputError: the inputs do not match the signature.
+            ExecutionError: the float32 run fails.
+            LimitError: the float32 run does not end.
+            UsageError: an unknown type or node, or the file cannot be written.
+
+        >>> precision = model.precision(inputs, keep=["Sub_4"])
+        >>> precision.iterations
+        {'main ▸ sqrt': (5, 4)}
+        """
+        return load_plugin("precision")(
+            self, inputs, type_name, only=only, keep=keep, tolerance=tolerance, seconds=seconds,
+            max_iterations=max_iterations, save=save,
+        )  # fmt: skip
 
     @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:

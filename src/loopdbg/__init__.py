@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .debugger.describe.explain import Explanation
     from .debugger.frontends.notebook.api import widget
     from .debugger.plot_api import plot
+    from .debugger.precision.report import Precision
     from .debugger.profiling.profile import Profile
     from .debugger.reference.recorder import ReferenceRecorder, record_reference
     from .debugger.reference.reference import Reference, Track
@@ -72,6 +73,7 @@ __all__ = [
     "OptionalType",
     "OutOfMemoryError",
     "Port",
+    "Precision",
     "Profile",
     "Reason",
     "Recorder",
@@ -112,6 +114,7 @@ _MODULE_OF_NAME = {
     "debugger.compare.report.findings": ("Verdict",),
     "debugger.plot_api": ("plot",),
     "debugger.trace.replay": ("Replay",),
+    "debugger.precision.report": ("Precision",),
     "debugger.profiling.profile": ("Profile",),
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),

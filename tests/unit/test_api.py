@@ -27,7 +27,8 @@ PUBLIC = {
     "loopdbg": """
         CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InternalError
         InterruptError OutOfMemoryError
-        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Profile Reason
+        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Precision Profile
+        Reason
         Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
         TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
         operator plot record_reference sweep widget""",
@@ -51,7 +52,9 @@ PUBLIC = {
     "Trace": """
         boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
         open outputs path totals""",
-    "Model": "check execute explain graph inputs loops name outputs over_requests path plan profile reset run state",
+    "Model": """
+        check execute explain graph inputs loops name outputs over_requests path plan precision profile reset run
+        state""",
 }
 
 

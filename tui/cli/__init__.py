@@ -30,7 +30,7 @@ class _CommandTable(Mapping[str, Command]):
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
-        *("sweep", "dap", "mcp", "config", "completion", "demo", "samples", "profile"),
+        *("sweep", "dap", "mcp", "config", "completion", "demo", "samples", "profile", "precision"),
     )
 
     def __getitem__(self, name: str) -> Command:

@@ -22,7 +22,14 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
             "docs/notebook.md",
             "docs/ci.md",
         ),
-        *("docs/traces.md", "docs/sweep.md", "docs/hooks.md", "docs/operators.md", "docs/value-history.md"),
+        *(
+            "docs/traces.md",
+            "docs/sweep.md",
+            "docs/hooks.md",
+            "docs/operators.md",
+            "docs/value-history.md",
+            "docs/precision.md",
+        ),
     ],
 )
 def test_running_the_examples_changes_nothing(name: str) -> None:

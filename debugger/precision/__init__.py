@@ -1,0 +1,1 @@
+"""Where a model loses precision in a narrower type, and which of its nodes have to stay wide."""

@@ -1,0 +1,226 @@
+"""Tries a model in a narrower type: where it loses precision, and which nodes have to stay wide."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import MAIN, Graph, Loop, Node, Operation, System, Value, bodies, loops
+from ...runtime.graph.producers import ProducerMap
+from ...runtime.model import Data, Model
+from ...runtime.text import did_you_mean
+from ..compare.causes.narrow_types import largest_finite
+from ..compare.proof.delta_debugging import smaller_subsets
+from ..describe.node_text import NodeFormatter
+from ..describe.value_names import display_name
+from .mixed_graph import NARROW_TYPES
+from .report import NodePrecision, Precision, ValuePrecision, WideNodes
+from .runs import Deadline, PrecisionRuns, ValueErrors, compare_in_lockstep
+
+#: The shares of the time for runs in which one node is narrow, and for the search of wide nodes.
+_SINGLE_SHARE = 0.4
+
+
+class _TimeOverError(Exception):
+    """The time for a search is over."""
+
+
+def try_precision(
+    model: Model,
+    inputs: Mapping[str, Data] | None = None,
+    type_name: str = "float16",
+    *,
+    only: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    tolerance: float | None = None,
+    seconds: float = 30.0,
+    max_iterations: int | None = None,
+    save: Path | None = None,
+) -> Precision:
+    """Run a model in a narrower type next to the same run in float32; see :meth:`Model.precision`."""
+    if type_name not in NARROW_TYPES:
+        raise UsageError(f"there is no narrower type '{type_name}'; they are {', '.join(NARROW_TYPES)}")
+    if save is not None and model.graph.system is not System.ONNX:
+        raise UsageError(f"{save}: only ONNX models can be saved with nodes in {type_name}")
+    trial = _Trial(model, PrecisionRuns(model, inputs or {}, type_name, max_iterations), only, keep)
+    precision = trial.measure(seconds)
+    narrow = list(trial.narrow)
+    if tolerance is not None:
+        wide_nodes, precision = trial.find_wide_nodes(precision, tolerance, Deadline(seconds * (1 - _SINGLE_SHARE)))
+        narrow = [node for node in narrow if node not in wide_nodes]
+    if save is not None:
+        _save(trial.runs, narrow, save)
+    return precision
+
+
+class _Trial:
+    """One model in one narrower type. ``narrow``: the nodes that are tried."""
+
+    def __init__(self, model: Model, runs: PrecisionRuns, only: Sequence[str], keep: Sequence[str]) -> None:
+        self.model, self.runs = model, runs
+        self.narrow = [
+            node
+            for node in _selected(runs.nodes, only or ["*"], runs.type_name)
+            if node not in _selected(runs.nodes, keep, runs.type_name)
+        ]
+        self.unsupported: list[Operation] = []
+        self._described: dict[Operation, NodePrecision] = {}
+        self._formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
+        self._places = dict(_places(model.graph, MAIN))
+
+    def measure(self, seconds: float) -> Precision:
+        """The errors where all nodes are narrow, and where each of them is alone."""
+        run = self.runs.run(self.narrow)
+        while run.error is not None:
+            # A node that fails in the narrower type alone has no definition in it; one that fails for its values has.
+            node = next((node for node in self.narrow if node.name == run.error.node), None)
+            if node is None or self.runs.run([node]).error is None:
+                break
+            self.unsupported.append(node)
+            self.narrow.remove(node)
+            run = self.runs.run(self.narrow)
+        lockstep = compare_in_lockstep(self.runs, self.narrow)
+        pairs = {
+            path: (count, run.iterations[path])
+            for path, count in self.runs.wide_run.iterations.items()
+            if run.iterations.get(path, count) != count
+        }
+        deadline = Deadline(seconds * _SINGLE_SHARE)
+        for node in self.narrow:
+            error = None if deadline.passed else self.runs.error(self.runs.run([node]))
+            self._described[node] = replace(self._describe(node), error=error)
+        return Precision(
+            self.model.name,
+            self.runs.type_name,
+            len(self.narrow),
+            len(self.runs.nodes),
+            self.runs.output_errors(run),
+            pairs,
+            tuple(self._value(errors) for errors in lockstep.values.values()),
+            tuple(sorted(self._described.values(), key=lambda node: 1.0 if node.error is None else -node.error)),
+            tuple(map(self._describe, self.unsupported)),
+            parted=lockstep.parted,
+            failure="" if run.error is None else str(run.error),
+            runs=self.runs.count,
+        )
+
+    def find_wide_nodes(
+        self, precision: Precision, tolerance: float, deadline: Deadline
+    ) -> tuple[list[Operation], Precision]:
+        """The smallest set of nodes that have to stay wide, and the report with it: of the nodes in the order of their
+        errors the shortest beginning that suffices, and of that a subset of which none can be left out."""
+        order = {node: k for k, node in enumerate(precision.nodes)}
+        ranked = sorted(self.narrow, key=lambda node: order[self._described[node]])
+        errors: dict[frozenset[Operation], float] = {}
+
+        def error_of(chosen: Collection[Operation]) -> float:
+            key = frozenset(chosen)
+            if key not in errors:
+                if deadline.passed and errors:
+                    raise _TimeOverError
+                errors[key] = self.runs.error(self.runs.run([node for node in self.narrow if node not in key]))
+            return errors[key]
+
+        wide_nodes, minimal = ranked, False
+        try:
+            low, high = 0, len(ranked)
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if error_of(ranked[:middle]) <= tolerance else (middle + 1, high)
+            wide_nodes = ranked[:low]
+            error_of(wide_nodes)
+            for smaller in smaller_subsets(wide_nodes, lambda nodes: error_of(nodes) <= tolerance):
+                wide_nodes = list(smaller)
+            minimal = True
+        except _TimeOverError:
+            pass
+        known = errors.get(frozenset(wide_nodes), 0.0)
+        in_order = [node for node in self.narrow if node in wide_nodes]
+        result = WideNodes(tolerance, tuple(self._described[node] for node in in_order), known, minimal)
+        return in_order, replace(precision, wide_nodes=result, runs=self.runs.count)
+
+    def _describe(self, node: Operation) -> NodePrecision:
+        place, in_file = self._places[node]
+        text = self._formatter.assignment(node)
+        text = text if in_file is node else f"{text}, of {in_file.op_type} '{in_file.name}'"
+        return NodePrecision(in_file.name, node.op_type, place, text)
+
+    def _value(self, errors: ValueErrors) -> ValuePrecision:
+        largest = largest_finite(self.runs.type_name)
+        producer = self._formatter.origins.producer(errors.value)
+        return ValuePrecision(
+            display_name(errors.value),
+            errors.loop,
+            "" if producer is None else f"{producer.op_type} '{producer.name}'",
+            errors.value in self._carried,
+            tuple(errors.relative),
+            _growth_factor(errors.relative),
+            largest / errors.largest if errors.largest else math.inf,
+            errors.overflow,
+            errors.underflow,
+        )
+
+    @property
+    def _carried(self) -> set[Value]:
+        return {edge.result for loop in loops(self.model.graph) for edge in loop.back_edges}
+
+
+def _selected(nodes: Sequence[Operation], patterns: Sequence[str], type_name: str) -> list[Operation]:
+    """The nodes whose names match any of the patterns.
+
+    Raises:
+        UsageError: a pattern matches none.
+    """
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(node.name, pattern) for node in nodes):
+            if pattern == "*":
+                raise UsageError(f"no node computes float32 from float32, so that nothing can be in {type_name}")
+            hint = did_you_mean(pattern, [node.name for node in nodes])
+            raise UsageError(f"no node that computes in float32 is named '{pattern}'{hint}")
+    return [node for node in nodes if any(fnmatch.fnmatchcase(node.name, pattern) for pattern in patterns)]
+
+
+def _places(graph: Graph, path: str, made_of: Node | None = None) -> Iterator[tuple[Operation, tuple[str, Node]]]:
+    """All nodes with the paths of the loops around them, and the nodes in the file that they are or are part of."""
+    for node in graph.nodes:
+        in_file: Node = made_of or graph.expanded_from.get(node) or node
+        if isinstance(node, Operation):
+            yield node, (path, in_file)
+        for _, inner in bodies(node):
+            inside = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
+            yield from _places(inner, inside, None if in_file is node else in_file)
+
+
+def _growth_factor(errors: Sequence[float]) -> float | None:
+    """By which the error grows from one iteration to the next, from the first one with an error to the last."""
+    known = [(k, error) for k, error in enumerate(errors) if 0 < error < math.inf]
+    if len(known) < 2 or known[-1][0] != len(errors) - 1:
+        return None
+    (first, begin), (last, end) = known[0], known[-1]
+    return float(np.exp(math.log(end / begin) / (last - first)))
+
+
+def _save(runs: PrecisionRuns, narrow: Collection[Operation], path: Path) -> None:
+    """Write the mixed model, read it again and compare its results, bit by bit.
+
+    Raises:
+        UsageError: the file cannot be written, or gives other results.
+    """
+    from ...runtime.model import load
+    from ...runtime.modelfile.onnx_storage import write_model
+    from ..peers.onnx_writer import model_with_values
+
+    write_model(model_with_values(runs.mixed(narrow), [], {}), path)
+    expected = runs.run(narrow).outputs or {}
+    outputs = load(path).run(runs.inputs)
+    for name, value in expected.items():
+        if np.asarray(outputs[name]).tobytes() != np.asarray(value).tobytes():
+            raise UsageError(
+                f"{path}: output '{name}' of the saved model is not that of the mixed run; please report it"
+            )

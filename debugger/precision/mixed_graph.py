@@ -1,0 +1,119 @@
+"""A model in which some nodes compute in a narrower type: Casts around them, and between two of them none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from ml_dtypes import bfloat16
+from onnx import TensorProto
+
+from ...runtime.graph import Graph, If, Loop, Node, Operation, System, TensorType, Value
+from ...runtime.ops.registry import ResolvedOperation, resolve
+
+#: The narrower types by name, and their numbers in ONNX.
+NARROW_TYPES: Mapping[str, tuple[np.dtype[Any], int]] = {
+    "float16": (np.dtype(np.float16), TensorProto.FLOAT16),
+    "bfloat16": (np.dtype(bfloat16), TensorProto.BFLOAT16),
+}
+WIDE_TYPE = np.dtype(np.float32)
+#: Of other systems' Casts: the first operator set in which one has bfloat16.
+_CAST_VERSION = 13
+#: Operators whose result does not depend on the type that they compute in: data is moved, and stays as it is.
+_MOVING = frozenset(
+    {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Concat", "Split", "Slice", "Gather",
+     "GatherElements", "GatherND", "Expand", "Tile", "Where", "Pad", "StridedSlice", "VariadicSplit", "Broadcast",
+     "Directions"}
+)  # fmt: skip
+
+
+def is_narrowable(node: Node, dtypes: Mapping[Value, np.dtype[Any]]) -> bool:
+    """Whether a node computes float32 results from float32 tensors, by the types in a run."""
+    if not isinstance(node, Operation) or node.op_type in _MOVING:
+        return False
+    reads = any(value is not None and dtypes.get(value) == WIDE_TYPE for value in node.inputs)
+    return reads and all(value is None or dtypes.get(value) == WIDE_TYPE for value in node.outputs)
+
+
+def mixed_graph(
+    graph: Graph, narrow: Collection[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]]
+) -> Graph:
+    """A copy of a graph in which some nodes compute in a narrower type.
+
+    What such a node reads is cast to the type, and its results are cast back, so that all values keep their type;
+    between two such nodes the result is used as it is. Values are shared with the original.
+
+    Args:
+        graph: the model.
+        narrow: the nodes, see :func:`is_narrowable`.
+        type_name: a key of :data:`NARROW_TYPES`.
+        dtypes: the types of values in a run.
+    """
+    return _Narrowing(set(narrow), type_name, dtypes, graph).graph(graph, {})
+
+
+class _Narrowing:
+    def __init__(
+        self, narrow: set[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]], main: Graph
+    ) -> None:
+        self._narrow, self._type_name, self._dtypes = narrow, type_name, dtypes
+        # One model has one version of an operator set.
+        self._cast_version = main.opsets.get("", _CAST_VERSION) if main.system is System.ONNX else _CAST_VERSION
+        self._dtype, self._number = NARROW_TYPES[type_name]
+
+    def graph(self, graph: Graph, visible: Mapping[Value, Value]) -> Graph:
+        """A copy of a graph; ``visible``: values that exist in the narrower type too."""
+        new = copy.copy(graph)
+        narrow_values = dict(visible)
+        new.nodes = [replacement for node in graph.nodes for replacement in self.nodes(node, narrow_values)]
+        return new
+
+    def nodes(self, node: Node, narrow_values: dict[Value, Value]) -> list[Node]:
+        """What becomes of a node."""
+        if isinstance(node, If):
+            branch = copy.copy(node)
+            branch.then_branch = self.graph(node.then_branch, narrow_values)
+            branch.else_branch = self.graph(node.else_branch, narrow_values)
+            return [branch]
+        if isinstance(node, Loop):
+            loop = copy.copy(node)
+            loop.body = self.graph(node.body, narrow_values)
+            if node.condition_node_count is not None:
+                tested = node.body.nodes[: node.condition_node_count]
+                loop.condition_node_count = sum(len(self.nodes(inner, dict(narrow_values))) for inner in tested)
+            return [loop]
+        if not isinstance(node, Operation) or node not in self._narrow:
+            return [node]
+        new_nodes: list[Node] = []
+        inputs = [self._narrow_input(value, narrow_values, new_nodes) for value in node.inputs]
+        outputs = [None if value is None else self._value(value) for value in node.outputs]
+        computing = copy.copy(node)
+        computing.inputs, computing.outputs = inputs, outputs
+        new_nodes.append(computing)
+        for original, value in zip(node.outputs, outputs, strict=True):
+            if original is not None and value is not None:
+                narrow_values[original] = value
+                new_nodes.append(self._cast(value, original, TensorProto.FLOAT))
+        return new_nodes
+
+    def _narrow_input(
+        self, value: Value | None, narrow_values: dict[Value, Value], new_nodes: list[Node]
+    ) -> Value | None:
+        if value is None or self._dtypes.get(value) != WIDE_TYPE:
+            return value
+        if value not in narrow_values:
+            narrow_values[value] = self._value(value)
+            new_nodes.append(self._cast(value, narrow_values[value], self._number))
+        return narrow_values[value]
+
+    def _value(self, value: Value) -> Value:
+        shape = value.type.shape if isinstance(value.type, TensorType) else None
+        return Value(f"{value.name}_{self._type_name}", TensorType(self._dtype, shape))
+
+    def _cast(self, source: Value, target: Value, number: int) -> ResolvedOperation:
+        name, attributes = f"{target.name}_cast", {"to": number}
+        plain = Operation(name, "Cast", "", self._cast_version, [source], [target], attributes)
+        operator = resolve(plain, System.ONNX)
+        return ResolvedOperation(name, "Cast", "", self._cast_version, [source], [target], attributes, op=operator)

@@ -1,0 +1,229 @@
+"""What is known about a model in a narrower type, as a record, text and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...runtime.graph import MAIN
+from ...runtime.plugin_registry import load_plugin
+from ...runtime.text import count_text, escape_unprintable
+from .runs import Errors
+
+#: Nodes and values that are listed, and characters of a node's text.
+_MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 15, 8, 60
+#: Iterations of which the errors are printed.
+_SHOWN_ITERATIONS = 6
+#: A value with less headroom than this factor is listed.
+_LITTLE_HEADROOM = 8.0
+
+
+@dataclass(frozen=True)
+class NodePrecision:
+    """A node that computes in the narrower type. ``name``: that of the node in the file. ``error``: the relative error
+    of the outputs where only this node is narrow; infinite where a loop then has other iterations, and None where the
+    time did not suffice."""
+
+    name: str
+    op_type: str
+    loop: str
+    text: str
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class ValuePrecision:
+    """A value of a loop's body, or of the main graph, in the run in which all chosen nodes are narrow.
+
+    ``carried``: a back edge carries it. ``errors``: relative errors by iteration. ``factor``: by which the error grows
+    from one iteration to the next, on average; None where it does not begin or end with an error. ``headroom``: the
+    largest number of the narrower type, divided by the largest of the value. ``overflow``, ``underflow``: the first
+    iteration in which the narrow run alone is not finite, or zero throughout.
+    """
+
+    name: str
+    loop: str
+    node: str
+    carried: bool
+    errors: Sequence[float]
+    factor: float | None
+    headroom: float
+    overflow: int | None
+    underflow: int | None
+
+    @property
+    def digits(self) -> float:
+        """The decimal digits that are right at the end.
+
+        >>> precision.values[0].digits > 2
+        True
+        """
+        last = self.errors[-1] if self.errors else 0.0
+        return math.inf if last == 0 else max(0.0, -math.log10(last))
+
+
+@dataclass(frozen=True)
+class WideNodes:
+    """The nodes that have to stay wide for an error of ``tolerance``. ``error``: that of the run in which they are;
+    ``minimal``: without any one of them the error would be larger (each was tried)."""
+
+    tolerance: float
+    nodes: tuple[NodePrecision, ...]
+    error: float
+    minimal: bool
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How a model does in a narrower type, next to the same run in float32. ``str()`` is a report.
+
+    ``narrow_count``, ``node_count``: the nodes that compute in the narrower type, and those that could.
+    ``unsupported``: nodes that cannot be run in it, which stay wide. ``iterations``: of each loop where they differ,
+    those of the wide and of the narrow run. ``parted``: where the runs took other ways. ``runs``: how many were made.
+
+    >>> print(model.precision(inputs, tolerance=0.01))
+    newton_sqrt.onnx in float16: 10 of 10 nodes with float32 results...
+    """
+
+    model: str
+    type_name: str
+    narrow_count: int
+    node_count: int
+    outputs: Mapping[str, Errors]
+    iterations: Mapping[str, tuple[int, int]]
+    values: tuple[ValuePrecision, ...]
+    nodes: tuple[NodePrecision, ...]
+    unsupported: tuple[NodePrecision, ...] = ()
+    wide_nodes: WideNodes | None = None
+    parted: str = ""
+    failure: str = ""
+    runs: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object; numbers that are not finite are null.
+
+        >>> model.precision(inputs).to_json()["outputs"]["root"]["nonfinite"]
+        0
+        """
+        report: dict[str, Any] = _finite(asdict(self))
+        return report
+
+    def __str__(self) -> str:
+        return "\n".join(precision_lines(self))
+
+    def _repr_html_(self) -> str:
+        html: str = load_plugin("html")("text", self)
+        return html
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def precision_lines(precision: Precision) -> Iterator[str]:
+    """The lines of a report."""
+    yield (
+        f"{escape_unprintable(precision.model)} in {precision.type_name}: {precision.narrow_count} of "
+        f"{count_text(precision.node_count, 'node')} with float32 results, next to the same run in float32"
+    )
+    if precision.failure:
+        yield f"  the narrow run fails: {precision.failure}"
+    for name, errors in precision.outputs.items():
+        yield f"  {escape_unprintable(name)}: {_errors_text(errors)}"
+    for path, (wide_count, narrow_count) in precision.iterations.items():
+        yield f"  {escape_unprintable(path)}: {count_text(narrow_count, 'iteration')}, {wide_count} in float32"
+    if precision.parted:
+        yield f"  {escape_unprintable(precision.parted)}"
+    for node in precision.unsupported:
+        yield f"  {_title(node)} cannot be run in {precision.type_name}: it stays wide"
+    yield from _value_lines(precision)
+    yield from _node_lines(precision)
+    if precision.wide_nodes is not None:
+        yield from _wide_lines(precision, precision.wide_nodes)
+
+
+def _errors_text(errors: Errors) -> str:
+    if math.isinf(errors.absolute):
+        return "a result of another shape, or none"
+    nonfinite = f", {count_text(errors.nonfinite, 'number')} not finite" if errors.nonfinite else ""
+    if not errors.absolute and not nonfinite:
+        return "the same"
+    return (
+        f"largest error {errors.absolute:.2g}, relative {errors.relative:.2g}, SNR {errors.snr:.1f} dB, "
+        f"cosine {errors.cosine:.6g}{nonfinite}"
+    )
+
+
+def _value_lines(precision: Precision) -> Iterator[str]:
+    """Values that leave the range of the type, and the errors of carried ones."""
+    for kind, text in (("overflow", "is not finite"), ("underflow", "is 0 throughout")):
+        affected = [value for value in precision.values if getattr(value, kind) is not None]
+        if affected:
+            # The main graph reads what loops leave.
+            first = min(affected, key=lambda value: (value.loop == MAIN, getattr(value, kind)))
+            place = f"in iteration {getattr(first, kind)} of {escape_unprintable(first.loop)}"
+            yield f"  {kind}: {_value_title(first)} {text} {place}, and not in float32"
+    tight = sorted((value for value in precision.values if value.headroom < _LITTLE_HEADROOM), key=lambda v: v.headroom)
+    for value in tight[:_MOST_VALUES]:
+        needed = f"{1 / value.headroom:.2g} times the range of {precision.type_name}"
+        yield f"  headroom: {_value_title(value)} needs {needed}"
+    loops = dict.fromkeys(value.loop for value in precision.values if value.carried)
+    for loop in loops:
+        yield ""
+        yield f"relative error of what loop {escape_unprintable(loop)} carries, by iteration"
+        carried = [value for value in precision.values if value.carried and value.loop == loop]
+        for value in carried[:_MOST_VALUES]:
+            factor = "" if value.factor is None else f"; times {value.factor:.3g} an iteration"
+            yield f"  {escape_unprintable(value.name)}: {_series_text(value.errors)}{factor}"
+
+
+def _value_title(value: ValuePrecision) -> str:
+    return escape_unprintable(f"{value.name} ({value.node})")
+
+
+def _series_text(errors: Sequence[float]) -> str:
+    shown = [f"{error:.2g}" for error in errors]
+    if len(shown) > _SHOWN_ITERATIONS:
+        half = _SHOWN_ITERATIONS // 2
+        shown = [*shown[:half], "...", *shown[-half:]]
+    return " ".join(shown)
+
+
+def _node_lines(precision: Precision) -> Iterator[str]:
+    measured = [node for node in precision.nodes if node.error]
+    if not measured:
+        return
+    yield ""
+    yield "relative error of the outputs if this node alone is narrow"
+    for node in measured[:_MOST_NODES]:
+        text = node.text if len(node.text) <= _TEXT_CHARS else f"{node.text[: _TEXT_CHARS - 3]}..."
+        place = f" in {node.loop.rpartition(' ▸ ')[2]}" if " ▸ " in node.loop else ""
+        yield escape_unprintable(f"  {node.error:>8.2g}  {node.op_type}{place}: {text}")
+    if len(measured) > _MOST_NODES:
+        yield f"  and {count_text(len(measured) - _MOST_NODES, 'node')} more"
+
+
+def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:
+    yield ""
+    if not result.nodes:
+        yield f"all nodes can be narrow: the error of {result.error:.2g} is within {result.tolerance:g}"
+        return
+    minimal = "no fewer of them suffice" if result.minimal else "fewer may suffice: the time was over"
+    yield (
+        f"for an error of {result.tolerance:g} these have to stay wide, {len(result.nodes)} of "
+        f"{count_text(precision.node_count, 'node')}: a run so has an error of {result.error:.2g} "
+        f"({precision.runs} runs; {minimal})"
+    )
+    for node in result.nodes:
+        yield f"  {_title(node)}"
+    yield f"node_block_list={list(dict.fromkeys(node.name for node in result.nodes))!r}"
+
+
+def _title(node: NodePrecision) -> str:
+    return escape_unprintable(f"{node.op_type} '{node.name}'")
