@@ -197,7 +197,8 @@ def _series_text(errors: Sequence[float]) -> str:
 
 def _node_lines(precision: Precision) -> Iterator[str]:
     measured = [node for node in precision.nodes if node.error]
-    if not measured:
+    untried = sum(node.error is None for node in precision.nodes)
+    if not measured and not untried:
         return
     yield ""
     yield "relative error of the outputs if this node alone is narrow"
@@ -207,6 +208,8 @@ def _node_lines(precision: Precision) -> Iterator[str]:
         yield escape_unprintable(f"  {node.error:>8.2g}  {node.op_type}{place}: {text}")
     if len(measured) > _MOST_NODES:
         yield f"  and {count_text(len(measured) - _MOST_NODES, 'node')} more"
+    if untried:
+        yield f"  {count_text(untried, 'node')} not tried: the time was over"
 
 
 def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A figure of a profile: time per iteration, of the loop and of the nodes that take the most."""
+"""A figure of a profile: time per iteration, of the loop and of the operators that take the most."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from ...runtime.errors import UsageError
 from ..plots.figures import NotebookFigure, plot_series
 from .profile import Profile
 
-#: The number of nodes that have a curve.
-_MOST_NODES = 5
+#: The number of operators that have a curve.
+_MOST_OPERATORS = 5
 
 
 def plot_iterations(profile: Profile) -> NotebookFigure:
@@ -19,9 +19,13 @@ def plot_iterations(profile: Profile) -> NotebookFigure:
     loop = max(profile.loops, key=lambda loop: loop.seconds * bool(loop.segments), default=None)
     if loop is None or not loop.segments:
         raise UsageError(f"{profile.model}: no loop has iterations that were measured by themselves; see its table")
-    nodes = [node for node in profile.nodes if node.loop.startswith(loop.path) and node.seconds_by_segment]
     curves = [("all of it", [segment.seconds for segment in loop.segments])]
-    curves += [(f"{node.op_type} {node.name}", list(node.seconds_by_segment)) for node in nodes[:_MOST_NODES]]
+    for operator in profile.operators[:_MOST_OPERATORS]:
+        inside = [node.seconds_by_segment for node in operator.nodes if node.loop.startswith(loop.path)]
+        rows = [seconds for seconds in inside if seconds]
+        if rows:
+            title = operator.op_type if len(rows) > 1 else f"{operator.op_type} {operator.nodes[0].name}"
+            curves.append((title, [sum(column) for column in zip(*rows, strict=True)]))
     return plot_series(
         [(segment.first + segment.end - 1) / 2 for segment in loop.segments],
         [(name, [seconds * 1e6 for seconds in values]) for name, values in curves],

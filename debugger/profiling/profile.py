@@ -13,6 +13,8 @@ from ...runtime.text import count_text, duration_text, escape_unprintable, size_
 
 #: Nodes and values that are listed, and characters of a node's text.
 MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 20, 12, 60
+#: Operators of which the totals are listed, in models of many nodes.
+_MOST_OPERATORS = 6
 #: A loop or a node grows if its last iterations take this many times as long as its first ones.
 _GROWTH_FACTOR = 1.2
 #: A node is named if it has this share of the growth of its loop.
@@ -60,6 +62,19 @@ class NodeProfile:
     members: tuple[str, ...] = ()
     seconds_by_segment: tuple[float, ...] = ()
     peer_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class OperatorProfile:
+    """All nodes of one operator."""
+
+    op_type: str
+    nodes: tuple[NodeProfile, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Their time in one run."""
+        return sum(node.seconds for node in self.nodes)
 
 
 @dataclass(frozen=True)
@@ -176,6 +191,19 @@ class Profile:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def operators(self) -> list[OperatorProfile]:
+        """The nodes by operator, those with the most time first.
+
+        >>> [operator.op_type for operator in model.profile(inputs, seconds=0.1).operators if len(operator.nodes) > 2]
+        ['Mul']
+        """
+        nodes: dict[str, list[NodeProfile]] = {}
+        for node in self.nodes:
+            nodes.setdefault(node.op_type, []).append(node)
+        operators = [OperatorProfile(op_type, tuple(members)) for op_type, members in nodes.items()]
+        return sorted(operators, key=lambda operator: -operator.seconds)
+
+    @property
     def boundary_seconds(self) -> float:
         """The time at the boundaries of all loops.
 
@@ -237,6 +265,10 @@ def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
         f"(median {duration_text(profile.median_seconds)})"
     )
     yield f"  {_shares_text(profile)}"
+    repeated = [operator for operator in profile.operators[:_MOST_OPERATORS] if len(operator.nodes) > 1]
+    if len(profile.nodes) > most and repeated:
+        parts = (f"{o.op_type} {_share(o.seconds, profile.seconds)} ({len(o.nodes)} nodes)" for o in repeated)
+        yield f"  by operator: {', '.join(parts)}"
     if profile.peer is not None:
         yield from _peer_lines(profile.peer, profile)
     for loop in profile.loops:

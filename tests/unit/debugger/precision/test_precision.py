@@ -273,3 +273,10 @@ def test_wrong_usage_is_one_line(
 ) -> None:
     ran = run_cli(capsys, "precision", SAMPLES / name, *options)
     assert ran.status == 2 and text in ran.err.splitlines()[-1] and "Traceback" not in ran.err
+
+
+def test_nodes_that_the_time_did_not_suffice_for_are_counted() -> None:
+    loaded, inputs = sample("greedy_decoder.onnx")
+    precision = loaded.precision({**inputs}, seconds=1e-9)
+    assert all(node.error is None for node in precision.nodes)
+    assert f"{len(precision.nodes)} nodes not tried" in str(precision)

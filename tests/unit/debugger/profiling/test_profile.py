@@ -20,6 +20,7 @@ from loopdbg.debugger.profiling.profile import (
     Profile,
     Segment,
     ValueMemory,
+    profile_lines,
 )
 from loopdbg.debugger.profiling.timeline_files import save_timeline
 from text_models import ENDLESS, SAMPLES, model, sample
@@ -296,3 +297,12 @@ def test_loop_without_measured_iterations_has_no_figure(capsys: pytest.CaptureFi
     path = SAMPLES / "loop_infinite.xml"
     ran = run_cli(capsys, "profile", path, *limit, "--seconds", SECONDS, "-o", tmp_path / "a.svg")
     assert ran.status == 2 and "measured by themselves" in ran.err
+
+
+def test_operators_add_up_their_nodes() -> None:
+    first, second = (NodeProfile(name, "Add", "main", 1, seconds) for name, seconds in (("a", 1e-3), ("b", 3e-3)))
+    single = NodeProfile("c", "MatMul", "main", 1, 3.5e-3)
+    profile = Profile("m.onnx", 1, 0.01, 0.01, 0.0, (single, second, first), ())
+    assert [(o.op_type, o.seconds) for o in profile.operators] == [("Add", pytest.approx(4e-3)), ("MatMul", 3.5e-3)]
+    assert "by operator: Add 40.0% (2 nodes)" in "\n".join(profile_lines(profile, 1))
+    assert "by operator" not in str(profile)
