@@ -11,6 +11,8 @@ from ..compare.running.boundary_merge import ComparisonOptions
 from ..peers.process import Peer
 from .capture_runs import CaptureRuns, LoopEntryRef
 
+_PEER_TIMEOUT_SECONDS = 60.0
+
 
 def parse_numbers(text: str, option: str) -> tuple[int, ...]:
     """The numbers of ``N/M``.
@@ -36,15 +38,13 @@ def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
     return around
 
 
-def find_first_difference(
-    runs: CaptureRuns, plan: LoopPlan, peer: str, timeout: float = 60.0
-) -> tuple[LoopEntryRef, int]:
+def find_first_difference(runs: CaptureRuns, plan: LoopPlan, peer: str) -> tuple[LoopEntryRef, int]:
     """The entry and the iteration in which a peer first differs; each iteration starts from our values if possible.
 
     Raises:
         UsageError: the peer does not differ in this loop.
     """
-    with Peer(peer, timeout) as peer_process:
+    with Peer(peer, _PEER_TIMEOUT_SECONDS) as peer_process:
         result = compare_with_peer(
             runs.model, runs.inputs, peer_process, ComparisonOptions(loops=[plan.path]), limit=runs.limit
         )

@@ -18,14 +18,14 @@ _DEFAULT_ITERATION_NAME = "i"
 
 
 def build_graph_view(
-    graph: Graph, loop: Loop | None, phrases: NodeFormatter, opened: Collection[Node] = (), title: str = ""
+    graph: Graph, loop: Loop | None, phrases: NodeFormatter, opened: Collection[Node] = ()
 ) -> GraphView:
     """Build the view of a graph.
 
     ``loop``: the loop whose body it is, None for the main graph; ``phrases``: formats the nodes; ``opened``: the loops
     and Ifs whose subgraphs are shown in their boxes.
     """
-    return _GraphViewBuilder(graph, loop, loop, phrases, opened, title).build()
+    return _GraphViewBuilder(graph, loop, loop, phrases, opened, "").build()
 
 
 class _GraphViewBuilder:

@@ -12,18 +12,18 @@ from .graph_view import BackEdgeArc, BoxKind, GraphView, GraphWire
 MAX_BOXES, MAX_CONDITION_BOXES = 60, 20
 
 
-def focus_subgraph(view: GraphView, focus: int, limit: int = MAX_BOXES) -> GraphView:
+def focus_subgraph(view: GraphView, focus: int) -> GraphView:
     """Keep the boxes nearest to one, and the sources of the condition.
 
-    A view of at most ``limit`` boxes is returned as is. The boxes keep their order; ``hidden_neighbours`` counts the
-    omitted neighbours of each, and ``full_view`` is the original view.
+    A view of at most :data:`MAX_BOXES` boxes is returned as is. The boxes keep their order; ``hidden_neighbours``
+    counts the omitted neighbours of each, and ``full_view`` is the original view.
     """
-    if len(view.boxes) <= limit:
+    if len(view.boxes) <= MAX_BOXES:
         return view
-    boxes = set(_breadth_first(_condition_sources(view), _condition_boxes(view), min(MAX_CONDITION_BOXES, limit // 3)))
+    boxes = set(_breadth_first(_condition_sources(view), _condition_boxes(view), MAX_CONDITION_BOXES))
     neighbours = _neighbours(view)
     for box in _by_distance(neighbours, focus):
-        if len(boxes) >= limit:
+        if len(boxes) >= MAX_BOXES:
             break
         boxes.add(box)
     return _restrict_view(view, sorted(boxes), neighbours)

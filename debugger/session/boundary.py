@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...runtime.frame import Frame, FrameInternals, frame_reader, values_with_branches
+from ...runtime.frame import Frame, FrameInternals, frame_reader
 from ...runtime.graph import StoppedBy
-from ...runtime.graph.dependence import condition_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,44 +30,18 @@ class Boundary:
     #: Scan output -> element added by the iteration that just ended; empty before iteration 0.
     scanned: Mapping[str, Any] = field(default_factory=dict)
     #: Body value -> result of the iteration that just ended; values of the loop test belong to the next iteration.
-    #: Empty unless requested.
+    #: Empty unless recorded.
     computed: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_boundary(frame: Frame, *, computed: bool = False, only: Collection[str] | None = None) -> Boundary:
-    """The record of a frame at a boundary; ``only``: names of the values to include."""
+def read_boundary(frame: Frame) -> Boundary:
+    """The record of a frame at a boundary."""
     reader: FrameInternals = frame_reader(frame)
     loop = reader.loop
     assert loop is not None and reader.at_boundary
-    names = None if only is None else set(only)
-
-    def is_selected(name: str) -> bool:
-        return names is None or name in names
-
-    has_iterated = reader.iteration > 0
     scanned = {}
-    for index, port in enumerate(loop.scan_outputs if has_iterated else ()):
-        if is_selected(port.outer.name):
-            scanned[port.outer.name] = reader.scan_tail(index, 1)[3][-1]
-    values: dict[str, Any] = {}
-    if computed:
-        frame_values = reader.values
-        plan = reader.engine.plan
-        test_values = condition_values(loop)
-        for value, branches in values_with_branches(plan, plan.loops[reader.index]):
-            # The loop test is computed before its boundary, unless the trip count ends the loop.
-            if reader.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else not has_iterated:
-                continue
-            # Values in a branch that was not taken belong to an earlier iteration.
-            if reader.branch_was_taken(branches) and is_selected(value.name) and value.name in frame_values:
-                values[value.name] = frame_values[value.name]
+    for index, port in enumerate(loop.scan_outputs if reader.iteration > 0 else ()):
+        scanned[port.outer.name] = reader.scan_tail(index, 1)[3][-1]
     return Boundary(
-        reader.path,
-        reader.entry,
-        reader.iteration,
-        reader.condition,
-        reader.stopped_by,
-        {name: value for name, value in reader.carried.items() if is_selected(name)},
-        scanned,
-        values,
+        reader.path, reader.entry, reader.iteration, reader.condition, reader.stopped_by, dict(reader.carried), scanned
     )

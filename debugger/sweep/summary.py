@@ -120,16 +120,15 @@ s.model = r.model AND s.number = r.number) AND NOT EXISTS (SELECT 1 FROM results
 s.number = r.number AND s.bad_iteration IS NOT NULL))"""
 
 
-def worst_cases(store: SweepStore, count: int = WORST_CASES) -> list[Row]:
+def worst_cases(store: SweepStore) -> list[Row]:
     """Return the cases to examine first: some of each kind of failure, most severe first; then the longest."""
-    order = f"{_REPRESENTATIVE_ROW} ORDER BY r.model, r.number LIMIT {count}"
+    order = f"{_REPRESENTATIVE_ROW} ORDER BY r.model, r.number LIMIT {WORST_CASES}"
     kinds = [list(store.rows_where(f"r.status = ? AND {order}", (kind.value,))) for kind in SEVERITY_ORDER[:-1]]
     # Round robin over the kinds.
-    selected = [rows[k] for k in range(count) for rows in kinds if k < len(rows)][:count]
+    selected = [rows[k] for k in range(WORST_CASES) for rows in kinds if k < len(rows)][:WORST_CASES]
     worst = sorted(selected, key=lambda row: SEVERITY_ORDER.index(row.status))
-    if len(worst) < count:
-        condition = (
-            f"r.status = 'ok' AND r.loop <= 0 ORDER BY r.iterations DESC, r.model, r.number LIMIT {count - len(worst)}"
+    if (missing := WORST_CASES - len(worst)) > 0:
+        worst += store.rows_where(
+            f"r.status = 'ok' AND r.loop <= 0 ORDER BY r.iterations DESC, r.model, r.number LIMIT {missing}"
         )
-        worst += store.rows_where(condition)
     return worst

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from comparable_values import all_exact_bits
 from loopdbg.debugger.session.boundary import Boundary, read_boundary
 from loopdbg.debugger.trace.reader import Trace
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
+from loopdbg.runtime.frame import frame_reader, values_with_branches
+from loopdbg.runtime.graph import StoppedBy
+from loopdbg.runtime.graph.dependence import condition_values
 from loopdbg.runtime.model import Run
 
 
@@ -23,12 +27,39 @@ def record_run(
     with Recorder(path, model, inputs, RecordOptions(**options)) as recorder:
 
         def hook(frame: loopdbg.Frame) -> None:
-            seen.append(read_boundary(frame, computed=nodes, only=only))
+            boundary = read_computed(frame) if nodes else read_boundary(frame)
+            seen.append(boundary if only is None else _select(boundary, only))
             recorder(frame)
 
         run = model.execute(inputs, on_iteration=hook, max_iterations=max_iterations)
         recorder.finish(run)
     return Trace.open(path), seen, run
+
+
+def read_computed(frame: loopdbg.Frame) -> Boundary:
+    """The record of a boundary, with the values that the body computed in the iteration that just ended."""
+    reader = frame_reader(frame)
+    plan, test_values, values = reader.engine.plan, condition_values(reader.loop), {}
+    for value, branches in values_with_branches(plan, plan.loops[reader.index]):
+        # The loop test is computed before its boundary, unless the trip count ends the loop.
+        if reader.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else reader.iteration == 0:
+            continue
+        # Values in a branch that was not taken belong to an earlier iteration.
+        if reader.branch_was_taken(branches) and value.name in reader.values:
+            values[value.name] = reader.values[value.name]
+    return replace(read_boundary(frame), computed=values)
+
+
+def _select(boundary: Boundary, names: Collection[str]) -> Boundary:
+    def selected(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in names}
+
+    return replace(
+        boundary,
+        carried=selected(boundary.carried),
+        scanned=selected(boundary.scanned),
+        computed=selected(boundary.computed),
+    )
 
 
 def assert_same_boundary(a: Boundary, b: Boundary) -> None:

@@ -25,8 +25,7 @@
         y = MULTIPLY_ADD(y, (r) * (r), r) + 1.0f;                                                                       \
     } while (0)
 
-/* c + a * b, rounded twice; a number as an operand. */
+/* c + a * b, rounded twice. */
 #define LOOPDBG_MULTIPLY_ADD_UNFUSED(a, b, c) ((a) * (b) + (c))
-#define LOOPDBG_IDENTITY(x) (x)
 
 #endif

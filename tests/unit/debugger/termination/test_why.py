@@ -16,6 +16,7 @@ from loopdbg.debugger.termination.explanation import NeverEndsCause, Why, explai
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
 from loopdbg.runtime.cycle_detection import bitwise_equal
 from loopdbg.runtime.graph import Loop, StoppedBy, loops
+from recordings import read_computed
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model
 
 
@@ -23,7 +24,7 @@ def walked(session: Session, iterations: int, computed: bool = True) -> list[Map
     """Step to a boundary of the running loop; returns the boundaries on the way."""
     recent: list[Mapping[str, Any]] = []
     while True:
-        boundary = read_boundary(session.frame, computed=computed)
+        boundary = read_computed(session.frame) if computed else read_boundary(session.frame)
         recent.append({**boundary.carried, **boundary.computed})
         if boundary.iteration >= iterations or boundary.ended is not None:
             return recent

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from loopdbg.debugger import graphview
 from loopdbg.debugger.describe.node_text import NodeFormatter
 from loopdbg.debugger.graphview.build_view import build_graph_view
 from loopdbg.debugger.graphview.focus_subgraph import focus_subgraph
@@ -30,13 +31,13 @@ from text_models import model
 FEATURES = (("nested", "growing"), ("condition", "direct", "delayed"), ("scan", "nested"), ("openvino", "nested"))
 
 
-def pictures(main: Graph, most: int = 60) -> Iterator[GraphView]:
+def pictures(main: Graph) -> Iterator[GraphView]:
     """Pictures of every loop, and excerpts around their last boxes."""
     phrases = NodeFormatter(ProducerMap.for_graph(main))
     for loop in loops(main):
         whole = build_graph_view(loop.body, loop, phrases)
         yield whole
-        yield focus_subgraph(whole, len(whole.boxes) - 1, most)
+        yield focus_subgraph(whole, len(whole.boxes) - 1)
 
 
 def assert_leads(way: list[Point], source: PlacedBox, target: PlacedBox) -> None:
@@ -91,11 +92,13 @@ def assert_places(places: GraphLayout) -> None:
 
 @pytest.mark.parametrize("level", DetailLevel)
 @pytest.mark.parametrize("features", FEATURES, ids="-".join)
-def test_cells_of_random_loops(features: Collection[str], level: DetailLevel) -> None:
+def test_cells_of_random_loops(features: Collection[str], level: DetailLevel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphview.focus_subgraph, "MAX_BOXES", 12)
+    monkeypatch.setattr(graphview.focus_subgraph, "MAX_CONDITION_BOXES", 4)
     arcs = 0
     for n in range(8):
         for picture in pictures(
-            load_program(program_generator.draw_program(SeededChoices(f"cells {n}"), features)).graph, 12
+            load_program(program_generator.draw_program(SeededChoices(f"cells {n}"), features)).graph
         ):
             assert_places(layout_graph(picture, level))
             arcs += len(picture.arcs)
