@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from case import BenchmarkCase
 from cell_models import lstm
-from loopdbg.debugger.session.history_sampler import HistorySampler
+from loopdbg.debugger.session.live_status import HistorySampler
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model

@@ -17,7 +17,7 @@ import numpy as np
 from .engine.engine import Engine
 from .frame import Frame
 from .graph import Loop, values_read, walk
-from .max_trip_count import max_trip_count
+from .loop_view import max_trip_count
 from .ops.registry import is_random
 
 #: Boundaries compared in the first check.

@@ -14,8 +14,7 @@ import numpy as np
 
 from .engine.engine import Engine
 from .errors import UsageError
-from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible_values
-from .max_trip_count import max_trip_count
+from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, effective_trip_count, visible_values
 from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
 from .text import did_you_mean
@@ -435,3 +434,10 @@ def values_with_branches(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Va
             branches.pop()
         yield from ((value, tuple(branches)) for value in outputs if value is not None)
         pc += 1
+
+
+def max_trip_count(engine: Engine, plan: LoopPlan) -> int | None:
+    """The maximum number of iterations of the last entry; None: unlimited. Includes the limit by sliced inputs."""
+    if plan.loop.counted_by_slices:
+        return engine.loops.part_count(plan.index)
+    return effective_trip_count(engine.loop_state(plan.index)[1])

@@ -554,7 +554,7 @@ class Model:
             return event
         if event == "limit":
             from .cycle_detection import is_fixed_point
-            from .max_trip_count import max_trip_count
+            from .loop_view import max_trip_count
 
             loop = engine.plan.loops[index].loop
             message = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"

@@ -8,7 +8,7 @@ from dataclasses import field
 from .engine.engine import Engine
 from .graph import StoppedBy
 from .input_validation import Data
-from .max_trip_count import max_trip_count
+from .loop_view import max_trip_count
 from .plan.plan import LoopPlan
 from .plugin_registry import load_plugin
 from .record import record

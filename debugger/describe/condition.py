@@ -217,7 +217,7 @@ class _DecisionBuilder:
         self.parts_left -= 1
         source = value
         for _ in range(_MAX_DEPTH):
-            node = self.origins.producer(source)
+            node = self.origins.get(source)
             operand = node.inputs[0] if node is not None and node.inputs else None
             if node is None or node.op_type not in _TRUTH_PRESERVING_OPS or operand is None:
                 break

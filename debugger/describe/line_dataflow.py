@@ -148,7 +148,7 @@ def _values_read(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value | N
 def _branch_results(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value]:
     """The result of a branch of an If for the output that a line assigns."""
     (output,) = line.values
-    node = source.formatter.origins.producer(output)
+    node = source.formatter.origins.get(output)
     if isinstance(node, If) and line.branches:
         branch = node.then_branch if line.branches[-1][1] else node.else_branch
         yield branch.outputs[node.outputs.index(output)]

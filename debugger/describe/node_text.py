@@ -77,7 +77,7 @@ class NodeFormatter:
             return None
         if value.constant is not None:
             return value.constant
-        node = self.origins.producer(value)
+        node = self.origins.get(value)
         return _constant_data(node) if isinstance(node, Operation) and node.op_type == "Constant" else None
 
     def operand(self, value: Value | None, *, bare: bool = False) -> str:
@@ -331,7 +331,7 @@ def _declared_length(bounds: Sequence[Value | None]) -> int | None:
 
 def _bound_text(p: NodeFormatter, bound: Value | None) -> str:
     """A bound of one element; the scalar if Unsqueeze created it from one."""
-    producer = None if bound is None else p.origins.producer(bound)
+    producer = None if bound is None else p.origins.get(bound)
     if producer is not None and producer.op_type == "Unsqueeze" and producer.inputs:
         return p.operand(producer.inputs[0], bare=True)
     return display_name(bound)

@@ -11,7 +11,7 @@ _MAX_LOOPS = 8
 
 def infer_type(value: Value, origins: ProducerMap, loops: int = _MAX_LOOPS) -> ValueType:
     """The declared type; for an undeclared output of a loop the type inferred from the loop's body, else any."""
-    loop = origins.producer(value)
+    loop = origins.get(value)
     if value.type != ANY_TYPE or not isinstance(loop, Loop) or not loops:
         return value.type
     for port in loop.scan_outputs:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...runtime.engine.history.checkpoints import Checkpoint
-from .edit_record import EditRecord
+from ...runtime.graph import Value
 from .positions import Position
 
 
@@ -89,3 +90,17 @@ def drop_checkpoint(branches: Sequence[Branch], now: float) -> int | None:
     _, branch, k = worst
     branch.checkpoint_seconds.pop(k)
     return branch.checkpoints.pop(k).nbytes
+
+
+@dataclass(frozen=True)
+class EditRecord:
+    """``kind``: ``value``, ``variable``, ``condition`` or ``trip count``; ``value``: for the first; ``loop``: loop
+    index for the last two; ``new_value``: the complete new value; ``position``: of the edit; ``text``: its
+    description."""
+
+    kind: str
+    new_value: Any
+    position: Position
+    text: str
+    value: Value | None = None
+    loop: int = -1

@@ -77,11 +77,6 @@ class Controller(ABC):
     # -- position
 
     @property
-    def done(self) -> bool:
-        """True once the model ran to its end."""
-        return self.stop.reason is Reason.DONE
-
-    @property
     @abstractmethod
     def running(self) -> bool:
         """True while another thread runs a command."""

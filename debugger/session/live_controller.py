@@ -22,7 +22,6 @@ from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.installer import BreakpointInstaller
 from ..breakpoints.symbol_table import SymbolTable
 from ..statistics.value_history import Evolution
-from . import destinations
 from .boundary import Boundary
 from .branches import Branch
 from .controller import Controller
@@ -45,6 +44,9 @@ from .timeline import Timeline
 
 if TYPE_CHECKING:
     from .editor import StateEditor
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STEPPABLE_OPCODES = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
@@ -140,7 +142,7 @@ class LiveController(Controller):
     @property
     def frame(self) -> LiveFrameReader:
         stack = self.engine.stack
-        return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
+        return self._frame(stack[-1] if stack else self._last_loop if self.stop.done else MAIN_GRAPH)
 
     @property
     def frames(self) -> list[LiveFrameReader]:
@@ -213,7 +215,7 @@ class LiveController(Controller):
         self.engine.start(self._slot_inputs)
         self.engine.set_limits(self.max_iterations)
         timeline.save_checkpoint()
-        first = destinations.AnyBoundaryDestination() if self.symbols.loops else destinations.FirstNodeDestination()
+        first = AnyBoundaryDestination() if self.symbols.loops else FirstNodeDestination()
         stop = self.run_to(first, quietly=True, raising=True)
         timeline.start_position = self.position
         self.prime_all()
@@ -239,8 +241,8 @@ class LiveController(Controller):
         stack = self._active_loops()
         if stack and len(stack) == len(self.engine.stack):
             iteration = self.engine.loop_state(stack[-1])[0] + 1
-            return self.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
-        return self.run_to(destinations.AnyBoundaryDestination())
+            return self.run_to(LoopBoundaryDestination(stack[-1], iteration))
+        return self.run_to(AnyBoundaryDestination())
 
     def next_node(self) -> Stop:
         self._prepare_to_resume()
@@ -254,10 +256,8 @@ class LiveController(Controller):
         self._prepare_to_resume()
         stack = self._active_loops()
         if stack:
-            return self.run_to(destinations.LoopEndDestination(stack[-1]))
-        return self.run_to(
-            destinations.AnyBoundaryDestination() if self.engine.stack else destinations.ModelEndDestination()
-        )
+            return self.run_to(LoopEndDestination(stack[-1]))
+        return self.run_to(AnyBoundaryDestination() if self.engine.stack else ModelEndDestination())
 
     def run_to_iteration(self, iteration: int) -> Stop:
         self._prepare_to_resume()
@@ -267,11 +267,11 @@ class LiveController(Controller):
         current = self.engine.loop_state(stack[-1])[0]
         if iteration <= current:
             raise UsageError(f"iteration {iteration} is not ahead of {current}; goto {iteration} goes back")
-        return self.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
+        return self.run_to(LoopBoundaryDestination(stack[-1], iteration))
 
     def continue_(self) -> Stop:
         self._prepare_to_resume()
-        return self.run_to(destinations.ModelEndDestination())
+        return self.run_to(ModelEndDestination())
 
     def back(self, count: int) -> tuple[Stop, int]:
         counts = [count]
@@ -284,7 +284,7 @@ class LiveController(Controller):
         from .editor import StateEditor
 
         reader = self.reader_of(frame)
-        if self.done:
+        if self.stop.done:
             raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
         ancestry = reversed(self.branch.ancestry())
         edited = {e.value: e.new_value for branch in ancestry for e in branch.edit_records if e.value is not None}
@@ -328,7 +328,7 @@ class LiveController(Controller):
         Raises:
             UsageError: the model ran to its end.
         """
-        if self.done:
+        if self.stop.done:
             raise UsageError("the model ran to its end; restart to run it again")
         if self.stop.reason is Reason.LIMIT and self.engine.stack:
             self.engine.raise_limit(self.engine.stack[-1], self.max_iterations or 1)
@@ -347,14 +347,12 @@ class LiveController(Controller):
             stack.pop()
         return stack
 
-    def _next_node_destination(self, into: bool = False) -> destinations.NextNodeDestination:
+    def _next_node_destination(self, into: bool = False) -> NextNodeDestination:
         """The next node of this body, or a boundary of an enclosing loop."""
-        ahead = [
-            destinations.LoopBoundaryDestination(k, self.engine.loop_state(k)[0] + 1) for k in self._active_loops()
-        ]
-        return destinations.NextNodeDestination(len(self.engine.stack), ahead, into)
+        ahead = [LoopBoundaryDestination(k, self.engine.loop_state(k)[0] + 1) for k in self._active_loops()]
+        return NextNodeDestination(len(self.engine.stack), ahead, into)
 
-    def run_to(self, destination: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
+    def run_to(self, destination: Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
         """Run until a destination is reached or a breakpoint hits. ``quietly``: ignore breakpoints; ``raising``: raise
         an error of the model instead of returning it as a stop."""
         engine = self.engine
@@ -415,12 +413,12 @@ class LiveController(Controller):
             self.stop = self._stop_for(event)
         return ("boundary" if event == "predicate" else event), index
 
-    def _refuse_infinite_loops(self, destination: destinations.Destination) -> None:
+    def _refuse_infinite_loops(self, destination: Destination) -> None:
         """Reject provably infinite loops in unattended sessions. A running one may continue if the destination or an
         unconditional breakpoint is certain to stop it."""
         if self.attended or self.max_iterations is not None:
             return
-        bounded = not isinstance(destination, destinations.ModelEndDestination | destinations.LoopEndDestination)
+        bounded = not isinstance(destination, ModelEndDestination | LoopEndDestination)
         running = [self.engine.plan.loops[index] for index in self.engine.stack]
         certain = any(plan.endless_from >= 0 and (bounded or self._certainly_stops(plan.index)) for plan in running)
         self.engine.set_limits(None, not certain)
@@ -555,7 +553,7 @@ class LiveController(Controller):
             raise UsageError(no_iteration_text(self.symbols.loops[index].loop, iteration, current))
         if iteration < current or target <= self.position:
             return self.travel(lambda: self._timeline.go_to(target))
-        stop = self.run_to(destinations.LoopBoundaryDestination(index, iteration), quietly=True)
+        stop = self.run_to(LoopBoundaryDestination(index, iteration), quietly=True)
         if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
             count = self.engine.loop_state(index)[0]
             why = no_iteration_text(self.symbols.loops[index].loop, iteration, count)
@@ -613,3 +611,99 @@ class LiveController(Controller):
             text = f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations"
             return stop_in(frame, Reason.LIMIT, text)
         return interrupt_stop(frame) if event == "interrupt" else boundary_stop(frame)
+
+
+class Destination(Protocol):
+    """``arm`` makes the engine stop where it may be reached; ``is_reached`` tests a stop of the engine."""
+
+    def arm(self, engine: Engine) -> None: ...
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool: ...
+
+
+class ModelEndDestination:
+    """The end of the model."""
+
+    def arm(self, engine: Engine) -> None:
+        """No-op."""
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """Never."""
+        return False
+
+
+class AnyBoundaryDestination:
+    """The next boundary of any loop."""
+
+    def arm(self, engine: Engine) -> None:
+        engine.stop_anywhere()
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At any boundary."""
+        return event == "boundary"
+
+
+@dataclass(frozen=True)
+class LoopBoundaryDestination:
+    """The first boundary of a loop at or after an iteration, or the loop's end."""
+
+    index: int
+    iteration: int
+
+    def arm(self, engine: Engine) -> None:
+        engine.stop_at(self.index, self.iteration)
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At that boundary, a later one, or the loop's end."""
+        iteration, _, _, ended, _ = engine.loop_state(self.index)
+        return event == "boundary" and index == self.index and (iteration >= self.iteration or ended is not None)
+
+
+@dataclass(frozen=True)
+class LoopEndDestination:
+    """The end of a loop."""
+
+    index: int
+
+    def arm(self, engine: Engine) -> None:
+        engine.stop_at_end(self.index)
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At the loop's last boundary."""
+        return event == "boundary" and index == self.index and engine.loop_state(index)[3] is not None
+
+
+class FirstNodeDestination:
+    """The very next node, in a model whose loops have not begun."""
+
+    def arm(self, engine: Engine) -> None:
+        engine.stop_before_node()
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At any node."""
+        return event == "node"
+
+
+class NextNodeDestination:
+    """The next node of the current body, of an outer body if this one ends, or the next boundary of a running loop.
+    ``into``: a boundary of an inner loop counts as well."""
+
+    def __init__(self, depth: int, boundaries: Sequence[LoopBoundaryDestination], into: bool = False) -> None:
+        self.depth = depth
+        self.boundaries = boundaries
+        self.step_into = into
+
+    def arm(self, engine: Engine) -> None:
+        """The current node does not count."""
+        engine.stop_at_node(self.depth)
+        for boundary in self.boundaries:
+            boundary.arm(engine)
+        if self.step_into:
+            engine.stop_anywhere()
+
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At a node that is not deeper, or at one of the boundaries."""
+        if event == "node":
+            return len(engine.stack) <= self.depth
+        if self.step_into and event == "boundary":
+            return True
+        return any(boundary.is_reached(engine, event, index) for boundary in self.boundaries)

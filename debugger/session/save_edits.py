@@ -18,8 +18,7 @@ from ...runtime.model import Model
 from ...runtime.modelfile.edited_copy import write_edited_copy
 from ...runtime.modelfile.model_file import ModelEdits
 from ...runtime.plan.plan import LoopPlan, Plan
-from .branches import Branch
-from .edit_record import EditRecord
+from .branches import Branch, EditRecord
 from .positions import Position, loop_levels
 
 

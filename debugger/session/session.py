@@ -215,7 +215,7 @@ class Session:
         >>> session.done, session.continue_().text, session.done
         (False, 'the model ran to its end', True)
         """
-        return self._internals.done
+        return self._internals.stop.done
 
     @property
     def running(self) -> bool:
@@ -710,7 +710,9 @@ class Session:
         """
         state = self._internals
         snapshot = snapshot_frame(state.reader_of(frame))
-        return list_source(state.symbols.pseudo_code, snapshot, state.breakpoints, str(which), running=not state.done)
+        return list_source(
+            state.symbols.pseudo_code, snapshot, state.breakpoints, str(which), running=not state.stop.done
+        )
 
     def compare(self, number: int = 0) -> BranchDifference:
         """The first difference between another branch (0: the parent) and the current one: ``iteration``, ``name``,

@@ -28,7 +28,7 @@ from ..statistics.sampling import ElementSample
 from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
 from ..statistics.value_history import Evolution
 from .branches import Branch
-from .stop import Reason, Stop
+from .stop import Stop
 
 if TYPE_CHECKING:
     from .controller import Controller
@@ -187,7 +187,7 @@ class Snapshot:
     @property
     def done(self) -> bool:
         """The model ran to its end."""
-        return self.stop.reason is Reason.DONE
+        return self.stop.done
 
 
 class StoppedSession(Protocol):
@@ -206,7 +206,7 @@ def take_snapshot(session: StoppedSession) -> Snapshot:
     branch = controller.branch if branches else None
     frames = tuple([snapshot_frame(reader) for reader in controller.frames])
     top = frames[-1]
-    if stop.reason is Reason.DONE and controller.frame.index >= 0:
+    if stop.done and controller.frame.index >= 0:
         top = snapshot_frame(controller.frame)
     outputs = controller.outputs
     return Snapshot(

@@ -63,6 +63,15 @@ class Stop:
     node: str | None = None
     ended: StoppedBy | None = None
 
+    @property
+    def done(self) -> bool:
+        """True if the model ran to its end.
+
+        >>> session.continue_().done
+        True
+        """
+        return self.reason is Reason.DONE
+
     def __str__(self) -> str:
         return self.text
 

@@ -22,8 +22,7 @@ from ..statistics.tensor_ref import StatsCache
 from .boundary import Boundary, read_boundary
 from .branches import Branch, drop_checkpoint
 from .historical_values import HistoricalEngine
-from .history_sampler import HistorySampler
-from .live_status import LiveStatusSampler
+from .live_status import HistorySampler, LiveStatusSampler
 from .positions import Position, loop_levels, nodes_until, run_to
 from .reverse_search import Hits, ReverseSearch, iterations_of_ended_loops
 from .value_fingerprints import ValueFingerprints

@@ -240,3 +240,36 @@ def _flat_range(array: Array, start: int, stop: int) -> Array:
 def as_tensor_ref(value: Any) -> TensorRef:
     """Wrap any tensor in a reference."""
     return value if isinstance(value, TensorRef) else TensorRef.from_array(np.asarray(value))
+
+
+def compute_change_by_parts(before: TensorRef, after: TensorRef) -> Iterator[TensorChange]:
+    """Compute the change of all elements; yields the intermediate result after each part.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    if before.shape != after.shape:
+        raise ValueError(f"shapes {before.shape} and {after.shape} differ")
+    change = TensorChange()
+    for _ in accumulate_by_parts(after, None, before, change):
+        yield change
+
+
+def compute_change(before: TensorRef, after: TensorRef) -> TensorChange:
+    """Compute the complete change, or return the cached one.
+
+    The same pass computes the statistics of the new tensor, which callers usually need as well.
+    """
+    cached = after.cached_change_from(before)
+    if cached is not None:
+        return cached
+    if before.shape != after.shape:
+        raise ValueError(f"shapes {before.shape} and {after.shape} differ")
+    change = TensorChange()
+    statistics = TensorStatistics() if after.cached_statistics is None else None
+    for _ in accumulate_by_parts(after, statistics, before, change):
+        pass
+    if statistics is not None:
+        after.cache_statistics(statistics)
+    after.cache_change(before, change)
+    return change

@@ -96,7 +96,7 @@ class DebugRunner:
 
     def _outcome(self, session: Session, stop: Stop) -> CaseOutcome:
         totals = _session_totals(session, _STOPPED_BY.get(stop.reason))
-        if stop.reason is Reason.DONE:
+        if stop.done:
             self.outputs = outputs = session.outputs or {}
             return CaseOutcome(Status.OK, totals, hash_outputs(outputs))
         if stop.reason is Reason.INTERRUPT:

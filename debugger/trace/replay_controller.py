@@ -71,7 +71,7 @@ class ReplayController(Controller):
     @property
     def outputs(self) -> dict[str, Data] | None:
         """The outputs of the recorded run at the end of the replay; None before."""
-        return self._outputs if self.done else None
+        return self._outputs if self.stop.done else None
 
     @property
     def frame(self) -> RecordedFrameReader:
@@ -79,13 +79,13 @@ class ReplayController(Controller):
         return (
             self._main_frame()
             if self.boundary is None
-            else frame_at(self._graph_index, self.boundary, model_ended=self.done)
+            else frame_at(self._graph_index, self.boundary, model_ended=self.stop.done)
         )
 
     @property
     def frames(self) -> list[RecordedFrameReader]:
         """The main graph, then all running loops, outermost first."""
-        if self.boundary is None or self.done:
+        if self.boundary is None or self.stop.done:
             return [self._main_frame()]
         frames = [self.frame]
         while (outer := frames[0].around) is not None:
@@ -93,10 +93,10 @@ class ReplayController(Controller):
         return frames
 
     def _main_frame(self) -> RecordedFrameReader:
-        return main_frame(self._graph_index, self.boundary, model_ended=self.done)
+        return main_frame(self._graph_index, self.boundary, model_ended=self.stop.done)
 
     def is_at_boundary(self) -> bool:
-        return not self.done and self.frame.at_boundary
+        return not self.stop.done and self.frame.at_boundary
 
     def current_loop_index(self) -> int:
         index = self.frame.index
@@ -115,7 +115,7 @@ class ReplayController(Controller):
     @property
     def totals(self) -> list[LoopTotals]:
         """Totals of each loop up to the current boundary."""
-        if self.done:
+        if self.stop.done:
             return self.trace.totals
         counts = self.trace.loop_counts(0 if self.boundary is None else self.boundary.id)
         seconds = 0.0 if self.boundary is None else self.boundary.time
@@ -258,7 +258,7 @@ class ReplayController(Controller):
         return self.run_to(None)
 
     def back(self, count: int) -> tuple[Stop, int]:
-        if self.done:
+        if self.stop.done:
             return self.go_to(self.last_boundary()), 1
         ref = self.require_boundary("go back")
         previous = self.adjacent_boundary(ref, -1) or self.trace.boundary_ref(
@@ -289,7 +289,7 @@ class ReplayController(Controller):
 
     def reverse_continue(self) -> Stop:
         current = self.boundary
-        if self.search_hit(BoundaryFilter(before=0 if current is None else current.id + self.done), back=True):
+        if self.search_hit(BoundaryFilter(before=0 if current is None else current.id + self.stop.done), back=True):
             return self.stop
         stop = self.go_to_first()
         if current is not None:
@@ -297,7 +297,7 @@ class ReplayController(Controller):
         return stop
 
     def require_boundary(self, action: str) -> BoundaryRef:
-        if self.done:
+        if self.stop.done:
             raise UsageError("the recording is at its end; restart to see it again")
         if self.boundary is None:
             raise UsageError(f"the recording holds no boundary; there is nowhere to {action}")

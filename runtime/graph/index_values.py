@@ -49,7 +49,7 @@ def _find_index_values(loop: Loop) -> frozenset[Value]:
             continue
         sources = _source_values(result, producers, carried)
         is_index = any(_is_index_output(leaf, producers) for leaf in sources)
-        computed = any(producers.producer(v) is not None and not _is_index_output(v, producers) for v in sources)
+        computed = any(producers.get(v) is not None and not _is_index_output(v, producers) for v in sources)
         if is_index or (not computed and (value in used_as_index or result in used_as_index)):
             indices.add(value)
     return frozenset(indices)
@@ -64,7 +64,7 @@ def _may_be_integers(value: Value) -> bool:
 
 def _is_index_output(value: Value, origins: ProducerMap) -> bool:
     """Whether the value is the index output of an operator."""
-    node = origins.producer(value)
+    node = origins.get(value)
     if node is None or node.op_type not in _INDEX_OUTPUT:
         return False
     position = _INDEX_OUTPUT[node.op_type]
@@ -88,7 +88,7 @@ def _source_values(value: Value, origins: ProducerMap, carried: dict[Value, Valu
     seen = set(worklist)
     while worklist:
         current = worklist.pop()
-        predecessors = [*_forwarded_values(origins.producer(current), current), *filter(None, [carried.get(current)])]
+        predecessors = [*_forwarded_values(origins.get(current), current), *filter(None, [carried.get(current)])]
         if not predecessors:
             sources.add(current)
         worklist += (predecessor for predecessor in predecessors if predecessor not in seen)

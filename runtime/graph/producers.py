@@ -9,11 +9,8 @@ import numpy as np
 from .loop_graph import Graph, Node, Operation, Value, walk
 
 
-class ProducerMap:
-    """The node that computes each value, in all graphs of a model."""
-
-    def __init__(self) -> None:
-        self._producers: dict[Value, Node] = {}
+class ProducerMap(dict[Value, Node]):
+    """The node that computes each value, in all graphs of a model; inputs, parameters and constants have none."""
 
     @classmethod
     def for_graph(cls, graph: Graph) -> Self:
@@ -25,20 +22,16 @@ class ProducerMap:
 
     def add(self, node: Node) -> None:
         """Register a node's outputs."""
-        self._producers.update((value, node) for value in node.outputs if value is not None)
-
-    def producer(self, value: Value) -> Node | None:
-        """The node that computes a value; None for inputs, parameters and constants."""
-        return self._producers.get(value)
+        self.update((value, node) for value in node.outputs if value is not None)
 
     def skip_identities(self, value: Value) -> Value:
         """The value itself, or the source of the chain of Identity nodes that ends in it."""
-        node = self._producers.get(value)
+        node = self.get(value)
         while node is not None and node.op_type == "Identity" and not node.is_custom_operator:
             if not node.inputs or node.inputs[0] is None:
                 break
             value = node.inputs[0]
-            node = self._producers.get(value)
+            node = self.get(value)
         return value
 
     def constant_scalar(self, value: Value | None) -> Any:
@@ -47,7 +40,7 @@ class ProducerMap:
             return None
         value = self.skip_identities(value)
         data: Any = value.constant
-        node = self._producers.get(value)
+        node = self.get(value)
         if isinstance(node, Operation) and node.op_type == "Constant" and not node.is_custom_operator:
             data = next(iter(node.attributes.values()), None)
         if data is None or np.size(data) != 1:

@@ -34,7 +34,7 @@ class ConstantFolder:
         return self.folded[value]
 
     def _fold(self, value: Value) -> Array | None:
-        node = self.origins.producer(value)
+        node = self.origins.get(value)
         if not isinstance(node, Operation):
             return None
         if node.op_type == "ShapeOf":  # OpenVINO's converter derives sequence lengths from it

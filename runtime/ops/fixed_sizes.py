@@ -125,7 +125,7 @@ def _constant_shape(value: Value | None) -> tuple[int | str | None, ...] | None:
 def _fixed_by_broadcast(node: Operation, names: frozenset[str], constants: ConstantFolder) -> Iterator[FixedSize]:
     values = [value for value in node.inputs if value is not None]
     for constant in values:
-        producer = constants.origins.producer(constant)
+        producer = constants.origins.get(constant)
         if constant.constant is None and (producer is None or producer.op_type != "Constant"):
             continue  # only constants of the file, not folded values
         numbers = constants.value_of(constant)

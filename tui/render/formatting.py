@@ -121,7 +121,7 @@ def _delta_of_lists(previous: Any, new: Any) -> str:
 
 def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
     # Imported lazily: headless runs compare nothing.
-    from ...debugger.statistics.tensor_change import compute_change
+    from ...debugger.statistics.tensor_ref import compute_change
 
     change = compute_change(a, b)
     if change.same == change.size:

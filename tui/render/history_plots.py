@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...debugger.statistics.value_history import Numbers, ValueHistory, is_exact
-from ...debugger.termination.extrapolation import extrapolate
-from ...debugger.termination.trend import TurningEstimate, estimate_turning
+from ...debugger.termination.trend import TurningEstimate, estimate_turning, extrapolate
 from .downsample import MinMaxBand, draw_braille, values_per_cell
 from .formatting import number_text, sparkline
 from .text_plots import ComparisonPoints

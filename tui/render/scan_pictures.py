@@ -21,7 +21,6 @@ from ...debugger.statistics.sampling import (
     sample_scalars,
     segment_extremes,
 )
-from ...debugger.statistics.streaming_stats import widen
 from ...debugger.statistics.tensor_ref import as_tensor_ref
 from ...runtime.graph import Array
 from .downsample import MinMaxBand, draw_braille, values_per_cell
@@ -242,8 +241,7 @@ def _cell_starts(size: int, width: int) -> npt.NDArray[np.int64]:
 
 
 def _as_float64(flat: Array) -> Array:
-    numbers = widen(flat)
-    return np.abs(numbers) if numbers.dtype.kind == "c" else numbers.astype(np.float64)
+    return (np.abs(flat) if flat.dtype.kind == "c" else flat).astype(np.float64)
 
 
 def _iteration_at(scan: ScanSnapshot, index: int) -> int:

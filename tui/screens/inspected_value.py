@@ -70,11 +70,7 @@ class InspectedValue:
 
     def _code_text(self, main: Graph) -> str:
         source, value = program_source(main), self._node_value(main)
-        node = (
-            None
-            if value is None
-            else source.formatter.origins.producer(source.formatter.origins.skip_identities(value))
-        )
+        node = None if value is None else source.formatter.origins.get(source.formatter.origins.skip_identities(value))
         return "" if node is None else source.code_lines.describe_node(node)
 
     def _node_value(self, main: Graph) -> Value | None:

@@ -12,8 +12,12 @@ from textual.screen import Screen
 from ...debugger.statistics.element_search import ElementPredicate, find_next
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.streaming_stats import TensorChange, TensorStatistics
-from ...debugger.statistics.tensor_change import compute_change_by_parts
-from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef, accumulate_by_parts
+from ...debugger.statistics.tensor_ref import (
+    StaleReferenceError,
+    TensorRef,
+    accumulate_by_parts,
+    compute_change_by_parts,
+)
 
 #: The interval of partial results, in seconds.
 _UPDATE_INTERVAL_SECONDS = 0.1

@@ -127,7 +127,7 @@ class _Patch:
             return self._map(twin)
         if (value, scope) in self._cloned:
             return self._cloned[value, scope]
-        node = self._right_producers.producer(value)
+        node = self._right_producers.get(value)
         if value in self._invariants:
             self._cloned[value, scope] = self._clone(self._invariants[value], scope)
         elif node is not None:

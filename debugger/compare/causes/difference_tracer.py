@@ -288,11 +288,11 @@ class DifferenceTracer:
         term = graph.by_value[value]
         producers = ProducerMap.for_graph(graph.graph)
         while value is not term.value:
-            node = producers.producer(value)
+            node = producers.get(value)
             source = None if node is None else next((item for item in node.inputs if item is not None), None)
             if node is None or source is None:
                 return
-            inner = producers.producer(source)
+            inner = producers.get(source)
             if graph.by_value.get(source) is not term and inner is not None and inner.inputs[0] is not None:
                 node, source = inner, inner.inputs[0]
             if graph.by_value.get(source) is not term:

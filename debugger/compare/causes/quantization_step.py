@@ -42,7 +42,7 @@ class QuantizationSteps:
         seen: set[Value] = set()
         while not step and value is not None and value not in seen:
             seen.add(value)
-            node = self._origins.producer(value)
+            node = self._origins.get(value)
             step = _node_step(node, self._origins)
             value = None if node is None else _value_source(node, value)
         return step

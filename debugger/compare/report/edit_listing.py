@@ -22,7 +22,7 @@ def listed_edits(script: EditScript, left: Graph, loose_shape: bool) -> list[Sta
     deciding = {node for loop in walk(left) if isinstance(loop, Loop) for node in condition_slice(loop).nodes}
     listed = []
     for edit in script.edits:
-        reader = None if edit.left_value is None else producers.producer(edit.left_value)
+        reader = None if edit.left_value is None else producers.get(edit.left_value)
         decides = edit.kind is EditKind.CONDITION or edit.left_node in deciding or reader in deciding
         listed.append(replace(_listed(edit, code, decides, loose_shape), edit=edit))
     return listed

@@ -104,7 +104,7 @@ def _trace_transposes(value: Value, graph: Graph) -> tuple[Value, tuple[int, ...
     origins = ProducerMap.for_graph(graph)
     constants = ConstantFolder(origins, graph.system)
     axes: tuple[int, ...] = ()
-    while isinstance(node := origins.producer(value), Operation) and node.inputs and node.inputs[0] is not None:
+    while isinstance(node := origins.get(value), Operation) and node.inputs and node.inputs[0] is not None:
         order = constants.value_of(node.inputs[1]) if node.op_type == "Transpose" and len(node.inputs) > 1 else None
         if order is not None and order.ndim == 1 and order.size:
             axes = tuple(int(order[k]) for k in axes) or tuple(map(int, order))

@@ -192,7 +192,7 @@ def _is_trip_count(context: TermsContext, length: Value) -> bool:
 def _strip_cast(origins: ProducerMap, value: Value) -> Value:
     """The input value of a Cast to another integer type."""
     source = origins.skip_identities(value)
-    node = origins.producer(source)
+    node = origins.get(source)
     operand = node.inputs[0] if node is not None and node.op_type == "Cast" else None
     return source if operand is None else origins.skip_identities(operand)
 

@@ -226,7 +226,7 @@ class Console:
         self.write_line(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
         for line in next_statement_lines(self.session):
             self.write_line(line)
-        if stop.reason is Reason.DONE:
+        if stop.done:
             for b, reason in self.session.breakpoints.never_evaluated():
                 if b.number not in self.untested_reported_elsewhere:
                     self.write_line(f"{b.kind_name} {b.number} ({b.title}) was never tested: {reason}")

@@ -206,7 +206,7 @@ class DapConnection:
         """Send the current stop."""
         self.invalidate_stop()
         self.last_stop = stop
-        if stop.reason is Reason.DONE and not self.launch_arguments.get("stopAtEnd", True):
+        if stop.done and not self.launch_arguments.get("stopAtEnd", True):
             self.send_output(stop.text)
             self.send_terminated()
             return

@@ -110,10 +110,6 @@ cdef class ValueHistories(BoundaryObserver):
             h += 1
         arena_free_tree(self.all)
 
-    def is_followed(self, int index):
-        """Is a loop followed?"""
-        return self.s.loops[index].log != NULL
-
     def follow(self, int index, sides=()):
         """Record from now on the carried values of a loop (its first series, in the order of back edges), and the
         values of these slots at the end of iterations: one more series each, empty before iteration 0.

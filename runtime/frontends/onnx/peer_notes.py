@@ -46,7 +46,7 @@ class OnnxProducerMap(ProducerMap):
         kind = value.type.element if isinstance(value.type, OptionalType) else value.type
         if isinstance(kind, SequenceType):
             return True
-        node = self.producer(value)
+        node = self.get(value)
         if isinstance(node, If):
             return self.is_sequence(node.then_branch.outputs[node.outputs.index(value)])
         if isinstance(node, Loop):
@@ -254,7 +254,7 @@ def _strings(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
 
 
 def _is_constant(value: Value, sources: OnnxProducerMap) -> bool:
-    node = sources.producer(value)
+    node = sources.get(value)
     return value.constant is not None or (node is not None and node.op_type == "Constant")
 
 

@@ -184,7 +184,7 @@ def _condition_info(value: Value | None, phrases: NodeFormatter) -> dict[str, An
     if value is None:
         return None
     origins = phrases.origins
-    producer = origins.producer(origins.skip_identities(value))
+    producer = origins.get(origins.skip_identities(value))
     expression = None if producer is None or producer.op_type == "Constant" else phrases.expression(producer)
     return {"from": value.name, "value": _json_scalar(value, origins), "by": expression}
 

@@ -12,7 +12,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.describe.condition import deciding_comparison
-from loopdbg.debugger.session import destinations
+from loopdbg.debugger.session.live_controller import AnyBoundaryDestination
 from loopdbg.debugger.session.session import Reason, Session
 from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
 from loopdbg.debugger.statistics.value_history import Evolution
@@ -76,7 +76,7 @@ def test_history_of_one_command_equals_that_of_single_steps(name: str) -> None:
     stepped, seen = open_session(name), CollectedHistory()
     for _ in range(5000):
         seen.observe(take_snapshot(stepped).frames[-1])
-        if stepped._internals.run_to(destinations.AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
+        if stepped._internals.run_to(AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
             break
     session = open_session(name)
     session.continue_()

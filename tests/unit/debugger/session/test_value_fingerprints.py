@@ -13,8 +13,7 @@ from loopdbg import Session, load
 from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
 from loopdbg.debugger.statistics import streaming_stats
 from loopdbg.debugger.statistics.streaming_stats import TensorChange, TensorStatistics
-from loopdbg.debugger.statistics.tensor_change import compute_change
-from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef
+from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, compute_change
 from loopdbg.runtime.errors import UsageError
 
 N = REFERENCE_MIN_BYTES // 4

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.statistics.axis_growth import AxisGrowth
-from loopdbg.debugger.statistics.tensor_change import compute_change
-from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.debugger.statistics.tensor_ref import TensorRef, compute_change
 
 
 @pytest.mark.parametrize(

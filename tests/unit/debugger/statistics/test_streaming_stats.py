@@ -15,8 +15,13 @@ from hypothesis.extra import numpy as hnp
 from hypothesis_settings import example_settings
 from loopdbg.debugger.statistics.histogram import Histogram
 from loopdbg.debugger.statistics.streaming_stats import CHUNK_ELEMENTS, TensorStatistics
-from loopdbg.debugger.statistics.tensor_change import compute_change, compute_change_by_parts
-from loopdbg.debugger.statistics.tensor_ref import PASS_PART_ELEMENTS, TensorRef, as_tensor_ref
+from loopdbg.debugger.statistics.tensor_ref import (
+    PASS_PART_ELEMENTS,
+    TensorRef,
+    as_tensor_ref,
+    compute_change,
+    compute_change_by_parts,
+)
 
 FLOATS = (np.float16, np.float32, np.float64)
 

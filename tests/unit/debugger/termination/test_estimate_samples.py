@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopdbg.debugger.termination.extrapolation import extrapolate
-from loopdbg.debugger.termination.trend import Trend, estimate_turning
+from loopdbg.debugger.termination.trend import Trend, estimate_turning, extrapolate
 
 OPEN = {">": lambda a, b: a > b, "<": lambda a, b: a < b, ">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b}
 
