@@ -12,7 +12,7 @@ from ...runtime.text import count_text, escape_lines, escape_unprintable
 from ..describe.value_names import quote
 from ..value_text import value_text
 from .boundary import Boundary
-from .branches import Branch
+from .timeline import Branch
 
 _VALUE_TEXT_WIDTH = 60
 

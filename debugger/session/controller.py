@@ -26,10 +26,9 @@ from ..expression.language import Expression
 from ..frame_protocol import FrameReader
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
 from .boundary import Boundary
-from .branches import Branch
 from .live_status import LiveStatus
 from .stop import Reason, Stop
-from .timeline import Timeline
+from .timeline import Branch, Timeline
 
 if TYPE_CHECKING:
     from .editor import StateEditor

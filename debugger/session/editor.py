@@ -20,7 +20,7 @@ from ..describe.value_names import mask_quoted, quote
 from ..expression.language import AssignmentTarget, format_value, parse, parse_target, replace_value
 from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
-from .branches import EditRecord
+from .timeline import EditRecord
 
 #: The assignment sign; comparisons do not match.
 _ASSIGNMENT_SIGN = re.compile(r"(?<![=!<>])=(?!=)")

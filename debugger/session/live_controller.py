@@ -23,7 +23,6 @@ from ..breakpoints.installer import BreakpointInstaller
 from ..breakpoints.symbol_table import SymbolTable
 from ..statistics.value_history import Evolution
 from .boundary import Boundary
-from .branches import Branch
 from .controller import Controller
 from .live_status import LiveStatus
 from .positions import Position, nodes_until
@@ -40,7 +39,7 @@ from .stop import (
     no_iteration_text,
     stop_in,
 )
-from .timeline import Timeline
+from .timeline import Branch, Timeline
 
 if TYPE_CHECKING:
     from .editor import StateEditor

@@ -18,8 +18,8 @@ from ...runtime.model import Model
 from ...runtime.modelfile.edited_copy import write_edited_copy
 from ...runtime.modelfile.model_file import ModelEdits
 from ...runtime.plan.plan import LoopPlan, Plan
-from .branches import Branch, EditRecord
 from .positions import Position, loop_levels
+from .timeline import Branch, EditRecord
 
 
 class NotExpressible(Exception):

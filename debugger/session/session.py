@@ -27,7 +27,6 @@ from ..expression.tokens import quote
 from ..scope.iteration_values import IterationValues
 from ..statistics.value_history import Evolution, ValueHistory
 from .boundary import Boundary
-from .branches import Branch
 from .controller import ClosedController, Controller
 from .live_controller import LiveController
 from .live_status import LiveStatus
@@ -35,6 +34,7 @@ from .session_frames import SessionFrame
 from .snapshot import snapshot_frame
 from .source_listing import SourceListing, list_source
 from .stop import Reason, Stop
+from .timeline import Branch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,8 +27,8 @@ from ..frame_protocol import FrameReader
 from ..statistics.sampling import ElementSample
 from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
 from ..statistics.value_history import Evolution
-from .branches import Branch
 from .stop import Stop
+from .timeline import Branch
 
 if TYPE_CHECKING:
     from .controller import Controller

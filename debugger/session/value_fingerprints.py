@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...runtime.engine.engine import Engine
 from ...runtime.plan.plan import LoopPlan, Opcode, Plan
-from .branches import Branch
+from .positions import Position
 
 
 class _SlotWriter(NamedTuple):
@@ -54,13 +54,14 @@ class ValueFingerprints:
             if writer is not None and writer.loop == loop.index and writer.pc >= 0:
                 self._param_of_result.setdefault(edge.result, edge.param)
 
-    def fingerprint(self, engine: Engine, slot: int, branch: Branch, before: int = 0) -> Hashable | None:
-        """The key of a slot's contents at the current position of a branch; None: unknown. ``before``: number of
-        iterations ago."""
+    def fingerprint(
+        self, engine: Engine, slot: int, branch_state: Hashable, fork: Position | None, before: int = 0
+    ) -> Hashable | None:
+        """The key of a slot's contents at the current position of a branch; None: unknown. ``branch_state``: the branch
+        and its edits at ``fork``; ``before``: number of iterations ago."""
         writer = self._writers.get(slot)
         if writer is None:
             return None
-        branch_state = branch.number, len(branch.edits)
         if writer.loop < 0:
             return branch_state, slot
         stack, loop = engine.stack, self._plan.loops[writer.loop]
@@ -73,6 +74,6 @@ class ValueFingerprints:
             iteration -= engine.pc <= writer.pc
             write_position = (*position[:-1], iteration, writer.pc)
             # After an edit the parameter may hold the edited value.
-            if slot in self._param_of_result and (branch.fork is None or write_position > branch.fork):
+            if slot in self._param_of_result and (fork is None or write_position > fork):
                 slot, iteration = self._param_of_result[slot], iteration + 1
         return branch_state, slot, outer, iteration

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
-from .streaming_stats import widen
-from .tensor_ref import TensorRef
+from .tensor_ref import TensorRef, widen
 
 #: Returns a mask of the matching elements of a part.
 ElementPredicate = Callable[[Array], Array]

@@ -12,8 +12,7 @@ from ...runtime.dtypes import is_ml_dtype, npy_storage_dtype
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
 from ...runtime.text import group_digits
-from .streaming_stats import CHUNK_ELEMENTS
-from .tensor_ref import TensorRef
+from .tensor_ref import CHUNK_ELEMENTS, TensorRef
 
 #: The most elements written as text.
 MAX_TEXT_ELEMENTS = 10_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible_values
 from ...runtime.graph.dependence import condition_values
-from ..scope.tracked_values import TrackedValues
+from ..session.live_status import TrackedValues
 from . import queries
 from .probes import PortKind
 from .queries import BoundaryFilter

@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...runtime.dtypes import dtype_from_name as dtype_of
-from ...runtime.engine.history.value_history import EMPTY_VALUE, tensor_statistics
+from ...runtime.engine.history.value_history import EMPTY_VALUE, HistoryView, is_empty_value, tensor_statistics
 from ...runtime.errors import LoopdbgError
 from ...runtime.frame import BodyNode, CarriedValue, FrameValues, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slicing import entry_parts, join_scan_output, scan_output_shape
 from ..scope.iteration_values import IterationValues
-from ..scope.tracked_values import bucket_rows
-from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
+from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, Numbers
 from .graph_index import GraphIndex, LoopBodyIndex
 from .probes import PortKind
 from .queries import BoundaryFilter
@@ -527,3 +527,26 @@ def _one_element_shape(value: Value) -> tuple[int, ...]:
     """The shape of a one-element body parameter."""
     shape = _declared_type(value).shape
     return (1,) if shape is not None and len(shape) == 1 else ()
+
+
+def bucket_rows(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], flags: Sequence[bool]) -> HistoryView:
+    """Return the view that an engine would have recorded: each series has rows ``[rows, norm smallest largest mean]``;
+    a side has an empty first row. ``origin``: the iteration of the first row, or those of all rows."""
+    rows = max((len(array) for array in numbers), default=0)
+    width = 1
+    while rows > 512 * width:
+        width *= 2
+    starts = np.arange(0, rows, width)
+    stats = np.full((len(starts), len(numbers), 4, 5), np.nan)
+    for k, series in enumerate(numbers):
+        if not len(series) or not rows:
+            continue
+        finite = np.isfinite(series)
+        stats[:, k, :, 0] = np.fmin.reduceat(np.where(finite, series, np.nan), starts)
+        stats[:, k, :, 1] = np.fmax.reduceat(np.where(finite, series, np.nan), starts)
+        stats[:, k, :, 2] = series[starts]
+        stats[:, k, :, 3] = series[np.append(starts[1:], rows) - 1]
+        odd = ~finite & ~is_empty_value(np.ascontiguousarray(series, np.float64))
+        stats[:, k, :, 4] = np.add.reduceat(odd.astype(np.float64), starts)
+    has_numbers = tuple(len(array) > 0 for array in numbers)
+    return HistoryView(0, origin, rows, width, stats, has_numbers, tuple(flags), True)

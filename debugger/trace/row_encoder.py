@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.graph import Array
 from ...runtime.graph.value_encoding import EncodedValue, encode_value, to_little_endian
-from ..statistics.streaming_stats import summarize_rows
+from ...runtime.kernels.tensor_summary import summarize_rows
 from .probes import MISSING
 
 #: Values up to this size are stored again instead of by reference.

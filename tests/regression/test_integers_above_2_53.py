@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.statistics.histogram import Histogram
-from loopdbg.debugger.statistics.streaming_stats import TensorChange, TensorStatistics, absolute_differences
-from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.debugger.statistics.tensor_ref import TensorChange, TensorRef, TensorStatistics, absolute_differences
 from loopdbg.debugger.statistics.tensor_slice import TensorSlice
 from loopdbg.debugger.statistics.value_history import Series, ValueHistory
 from loopdbg.tui.render.formatting import delta_text

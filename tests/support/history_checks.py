@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine_state import resume
-from loopdbg.debugger.scope.tracked_values import bucket_rows
+from loopdbg.debugger.trace.recorded_frames import bucket_rows
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.history.value_history import HistoryView, tensor_statistics
 

@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from app_driver import AppDriver, open_app, sample
 from loopdbg import load
-from loopdbg.debugger.statistics import streaming_stats
+from loopdbg.debugger.statistics import tensor_ref
 from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -210,13 +210,13 @@ async def test_step_reads_each_new_tensor_once(tmp_path: Path, monkeypatch: pyte
     path.write_text(HALVES)
     inputs = {"m": 9, "x0": np.arange(size, dtype=np.float32), "w": np.ones(size, np.float32)}
     looked: list[int] = []
-    look = streaming_stats.accumulate_pass
+    look = tensor_ref.accumulate_pass
 
     def counted(part: Any, *others: Any) -> bool:
         looked.append(part.size)
         return look(part, *others)
 
-    monkeypatch.setattr(streaming_stats, "accumulate_pass", counted)
+    monkeypatch.setattr(tensor_ref, "accumulate_pass", counted)
     async with open_app(load(path), inputs, size=(200, 60)) as screen:
         assert sum(looked) == 2 * size, "x0 and w"
         # Both are unchanged, and the first two nodes compute nothing large.

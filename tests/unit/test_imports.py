@@ -113,7 +113,7 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
         assert "loopdbg.debugger.expression.evaluate" not in results
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
-        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".streaming_stats", ".tensor_ref")}
+        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".tensor_ref")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
         assert results <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
 

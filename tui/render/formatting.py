@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.streaming_stats import TensorStatistics
-from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef, as_tensor_ref
+from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef, TensorStatistics, as_tensor_ref
 from ...debugger.value_text import (
     NOT_FINITE_SYMBOL,
     difference_text,

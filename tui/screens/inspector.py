@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 
 from ...debugger.describe.value_names import quote
 from ...debugger.statistics.element_search import ElementPredicate, is_not_finite, parse_predicate
-from ...debugger.statistics.streaming_stats import TensorChange
 from ...debugger.statistics.tensor_export import numpy_text, save_npy
+from ...debugger.statistics.tensor_ref import TensorChange
 from ...debugger.statistics.tensor_slice import TensorSlice
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import group_digits

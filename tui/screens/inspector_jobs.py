@@ -11,10 +11,11 @@ from textual.screen import Screen
 
 from ...debugger.statistics.element_search import ElementPredicate, find_next
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.streaming_stats import TensorChange, TensorStatistics
 from ...debugger.statistics.tensor_ref import (
     StaleReferenceError,
+    TensorChange,
     TensorRef,
+    TensorStatistics,
     accumulate_by_parts,
     compute_change_by_parts,
 )

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from ...debugger.describe.value_names import quote
 from ...debugger.statistics.axis_growth import AxisGrowth
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.streaming_stats import TensorChange, TensorStatistics
-from ...debugger.statistics.tensor_ref import TensorRef
+from ...debugger.statistics.tensor_ref import TensorChange, TensorRef, TensorStatistics
 from ..command_worker import CommandWorker
 from ..render.inspector_text import IterationSeries
 from .inspected_value import InspectedValue, as_tensor

@@ -18,8 +18,8 @@ from ...describe.vocabulary.glossary import glossary, glossary_entry
 from ...expression.language import format_value
 from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
-from ...session.branches import Branch
 from ...session.session import Session
+from ...session.timeline import Branch
 from ...value_text import value_text
 from .command_registry import ALIASES, COMMANDS, ConsoleCommand, find_command
 

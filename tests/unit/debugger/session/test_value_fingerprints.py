@@ -11,9 +11,14 @@ import pytest
 
 from loopdbg import Session, load
 from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
-from loopdbg.debugger.statistics import streaming_stats
-from loopdbg.debugger.statistics.streaming_stats import TensorChange, TensorStatistics
-from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, compute_change
+from loopdbg.debugger.statistics import tensor_ref
+from loopdbg.debugger.statistics.tensor_ref import (
+    REFERENCE_MIN_BYTES,
+    TensorChange,
+    TensorRef,
+    TensorStatistics,
+    compute_change,
+)
 from loopdbg.runtime.errors import UsageError
 
 N = REFERENCE_MIN_BYTES // 4
@@ -129,13 +134,13 @@ def test_value_facts_hold_after_any_move(seed: int, tmp_path: Any) -> None:
 def test_value_is_read_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(tmp_path)
     seen: list[int] = []
-    look = streaming_stats.accumulate_pass
+    look = tensor_ref.accumulate_pass
 
     def counted(part: Any, *others: Any) -> bool:
         seen.append(part.size)
         return look(part, *others)
 
-    monkeypatch.setattr(streaming_stats, "accumulate_pass", counted)
+    monkeypatch.setattr(tensor_ref, "accumulate_pass", counted)
 
     def passes() -> float:
         seen.clear()

@@ -14,10 +14,11 @@ from hypothesis.extra import numpy as hnp
 
 from hypothesis_settings import example_settings
 from loopdbg.debugger.statistics.histogram import Histogram
-from loopdbg.debugger.statistics.streaming_stats import CHUNK_ELEMENTS, TensorStatistics
 from loopdbg.debugger.statistics.tensor_ref import (
+    CHUNK_ELEMENTS,
     PASS_PART_ELEMENTS,
     TensorRef,
+    TensorStatistics,
     as_tensor_ref,
     compute_change,
     compute_change_by_parts,

@@ -10,7 +10,7 @@ import pytest
 import loopdbg
 from loopdbg import Session
 from loopdbg.debugger.scope.iteration_values import IterationValues
-from loopdbg.debugger.session.historical_values import HistoricalEngine
+from loopdbg.debugger.session.timeline import HistoricalEngine
 from loopdbg.debugger.termination.explanation import explain_termination
 from text_models import SAMPLES
 
