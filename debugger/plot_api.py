@@ -151,7 +151,7 @@ def resolve_loop(session: Session, request: PlotRequest) -> LoopSymbol:
     Raises:
         UsageError: there is no such loop.
     """
-    symbols = session._internals.symbols.loops
+    symbols = session.controller.symbols.loops
     if not symbols:
         raise UsageError(f"{session.model.name} has no loop to draw; graph draws the model itself")
     if request.loop is None:
@@ -178,7 +178,7 @@ def run_to_loop_end(
     location = "end" if iteration is None else f"iter {iteration}"
     breakpoint_ = session.breakpoints.add(f"{location} in {quote(symbol.path)}")
     breakpoint_.ignore = entry
-    stop = session._internals.check_breakpoints()
+    stop = session.controller.check_breakpoints()
     while breakpoint_.number not in stop.breakpoints:
         if stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
             error = (LimitError if stop.reason is Reason.LIMIT else InterruptError)(stop.text)

@@ -36,7 +36,7 @@ def _reads_values(line: str, console: Console) -> bool:
         names = parse(line).names
     except UsageError:
         return False
-    table = console.session._internals.symbols
+    table = console.session.controller.symbols
     return names != {line} or any(line in table.names_in_scope(k) for k in (-1, *(item.index for item in table.loops)))
 
 

@@ -175,7 +175,7 @@ class CommandWorker(SessionWorker):
     def refusal(self, operation: str) -> str:
         """The message why an operation is not possible, such as in a recording, with the remedy."""
         try:
-            self.session._internals.refuse(operation)
+            self.session.controller.refuse(operation)
         except UsageError as problem:
             return self.error_text(problem)
 

@@ -25,8 +25,8 @@ class FrozenSession(Session):
 
     def __init__(self, model: Model, inputs: Mapping[str, Data], *, attended: bool = True) -> None:
         super().__init__(model, inputs, attended=attended)
-        self._gate = _FrozenLock(self._internals.session_lock)
-        self._internals.session_lock = self._gate  # type: ignore[assignment]
+        self._gate = _FrozenLock(self.controller.session_lock)
+        self.controller.session_lock = self._gate  # type: ignore[assignment]
 
     @property
     def frozen(self) -> bool:

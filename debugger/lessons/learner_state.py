@@ -29,7 +29,7 @@ class LearnerState:
     def __init__(self, session: Session, run: SceneRun) -> None:
         self._session = session
         self.reference_run = run
-        self.frame = session._internals.frame
+        self.frame = session.controller.frame
 
     @property
     def at_boundary(self) -> bool:
@@ -52,7 +52,7 @@ class LearnerState:
 
     def carried(self, name: str, level: int = 0) -> Any:
         """A carried value of the loop ``level`` levels out from the innermost; None if there is none."""
-        frames = self._session._internals.frames
+        frames = self._session.controller.frames
         frame = self.frame if not level else frames[-1 - level] if level < len(frames) else None
         return None if frame is None or frame.loop is None else to_python(frame.carried.get(name))
 

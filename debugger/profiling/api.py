@@ -38,6 +38,6 @@ def profile_session(session: Session) -> Profile:
     Raises:
         UsageError: it is a recording.
     """
-    if not session._internals.has_branches:
+    if not session.controller.has_branches:
         raise UsageError("a recording cannot be run; profile needs the model: open it in place of the recording")
     return measure_run(session.model, session.inputs, _SESSION_SECONDS, session.max_iterations)

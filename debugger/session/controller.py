@@ -1,6 +1,6 @@
 """The controller of a session: what a live run and a recording have in common, and the commands of both.
 
-Built-in front ends access it as ``session._internals``; users have the commands of :mod:`.session`.
+Built-in front ends access it as ``session.controller``; users have the commands of :mod:`.session`.
 """
 
 from __future__ import annotations

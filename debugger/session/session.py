@@ -78,8 +78,8 @@ class Session:
         max_iterations: int | None = None,
         attended: bool = True,
     ) -> None:
-        #: For built-in front ends; may change with any version.
-        self._internals: Controller = LiveController(model, inputs or {}, max_iterations, attended)
+        #: For front ends: positions, symbols, readers of frames. It may change with any version.
+        self.controller: Controller = LiveController(model, inputs or {}, max_iterations, attended)
         self.restart()
 
     def __repr__(self) -> str:
@@ -114,8 +114,8 @@ class Session:
         loopdbg.UsageError: this session is closed
         """
         if not self.closed:
-            with self._internals.session_lock.hold():
-                self._internals = cast(Controller, ClosedController())
+            with self.controller.session_lock.hold():
+                self.controller = cast(Controller, ClosedController())
 
     @property
     def closed(self) -> bool:
@@ -124,7 +124,7 @@ class Session:
         >>> session.closed
         False
         """
-        return isinstance(self._internals, ClosedController)
+        return isinstance(self.controller, ClosedController)
 
     # -- position
 
@@ -137,11 +137,11 @@ class Session:
         >>> session.continue_().text
         "loop 'sqrt' reached the limit of 3 iterations"
         """
-        return self._internals.max_iterations
+        return self.controller.max_iterations
 
     @max_iterations.setter
     def max_iterations(self, limit: int | None) -> None:
-        self._internals.set_max_iterations(limit)
+        self.controller.set_max_iterations(limit)
 
     @property
     def model(self) -> Model:
@@ -150,7 +150,7 @@ class Session:
         >>> session.model.outputs[0].name
         'root'
         """
-        return self._internals.model
+        return self.controller.model
 
     @property
     def inputs(self) -> dict[str, Data]:
@@ -159,7 +159,7 @@ class Session:
         >>> session.inputs
         {'a': 2.0, 'tol': 1e-06}
         """
-        return self._internals.inputs
+        return self.controller.inputs
 
     @property
     def stop(self) -> Stop:
@@ -168,7 +168,7 @@ class Session:
         >>> session.stop.text
         "before iteration 0 of loop 'sqrt'"
         """
-        return self._internals.stop
+        return self.controller.stop
 
     @property
     def breakpoints(self) -> Breakpoints:
@@ -179,7 +179,7 @@ class Session:
         >>> session.continue_().text
         "breakpoint 1 (if err < 1e-3): before iteration 4 of loop 'sqrt'"
         """
-        return self._internals.breakpoints
+        return self.controller.breakpoints
 
     @property
     def logged(self) -> list[str]:
@@ -190,7 +190,7 @@ class Session:
         >>> session.logged
         ['x is 1.4166667']
         """
-        return self._internals.logged
+        return self.controller.logged
 
     @property
     def on_log(self) -> Callable[[str], object] | None:
@@ -202,11 +202,11 @@ class Session:
         >>> _ = session.continue_()
         x is 1.4166667
         """
-        return self._internals.on_log
+        return self.controller.on_log
 
     @on_log.setter
     def on_log(self, function: Callable[[str], object] | None) -> None:
-        self._internals.on_log = function
+        self.controller.on_log = function
 
     @property
     def done(self) -> bool:
@@ -215,7 +215,7 @@ class Session:
         >>> session.done, session.continue_().text, session.done
         (False, 'the model ran to its end', True)
         """
-        return self._internals.stop.done
+        return self.controller.stop.done
 
     @property
     def running(self) -> bool:
@@ -224,7 +224,7 @@ class Session:
         >>> session.running
         False
         """
-        return self._internals.running
+        return self.controller.running
 
     @property
     def outputs(self) -> dict[str, Data] | None:
@@ -236,7 +236,7 @@ class Session:
         >>> session.outputs["root"], session.outputs["xs"].shape
         (array(1.4142135, dtype=float32), (5,))
         """
-        return self._internals.outputs
+        return self.controller.outputs
 
     @property
     def totals(self) -> list[LoopTotals]:
@@ -246,7 +246,7 @@ class Session:
         >>> session.totals[0].iterations
         3
         """
-        return self._internals.totals
+        return self.controller.totals
 
     @property
     def progress(self) -> Mapping[str, int]:
@@ -256,7 +256,7 @@ class Session:
         >>> all(isinstance(count, int) for count in session.progress.values())
         True
         """
-        return self._internals.progress
+        return self.controller.progress
 
     @property
     def lately(self) -> Mapping[str, Evolution]:
@@ -266,7 +266,7 @@ class Session:
         >>> dict(session.lately)
         {}
         """
-        return self._internals.latest_histories
+        return self.controller.latest_histories
 
     @property
     def underway(self) -> Mapping[str, LiveStatus]:
@@ -276,7 +276,7 @@ class Session:
         >>> dict(session.underway)
         {}
         """
-        return self._internals.live_status
+        return self.controller.live_status
 
     @property
     def frame(self) -> SessionFrame:
@@ -286,7 +286,7 @@ class Session:
         >>> session.frame
         <Frame main ▸ sqrt, before iteration 1>
         """
-        return SessionFrame(self._internals.frame)
+        return SessionFrame(self.controller.frame)
 
     @property
     def frames(self) -> list[SessionFrame]:
@@ -295,7 +295,7 @@ class Session:
         >>> [frame.path for frame in session.frames]
         ['main', 'main ▸ sqrt']
         """
-        return [SessionFrame(reader) for reader in self._internals.frames]
+        return [SessionFrame(reader) for reader in self.controller.frames]
 
     def history(self, name: str, entry: int | None = None) -> ValueHistory:
         """The history of a carried value, or of a side of the loop's comparison, over all iterations so far, as
@@ -313,7 +313,7 @@ class Session:
         >>> session.history("x").values.round(4)
         array([2.    , 1.5   , 1.4167])
         """
-        controller = self._internals
+        controller = self.controller
         running = [frame.index for frame in (controller.frame, *reversed(controller.frames)) if frame.loop]
         names: list[str] = []
         for index in dict.fromkeys([*running, *(symbol.index for symbol in controller.symbols.loops)]):
@@ -336,15 +336,15 @@ class Session:
         """
         from ..plots import frame_figures as plots
 
-        innermost, frames_ = self._internals.frame, self._internals.frames
+        innermost, frames_ = self.controller.frame, self.controller.frames
         frames = dict.fromkeys(frame for frame in (innermost, *reversed(frames_)) if frame.loop is not None)
         for frame in list(frames)[:-1]:
             with contextlib.suppress(UsageError):
                 return plots.plot_over_iterations(frame, name)
         frame_ = list(frames)[-1] if frames else innermost
-        symbols = self._internals.symbols.loops
+        symbols = self.controller.symbols.loops
         for symbol in symbols if name is None and frame_.loop is not None and not frame_.loop.back_edges else ():
-            evolution = self._internals.evolution(symbol.index)
+            evolution = self.controller.evolution(symbol.index)
             if symbol.loop.back_edges and len(evolution):
                 return plots.plot_all_carried(symbol.loop, evolution, symbol.path)
         return plots.plot_over_iterations(frame_, name)
@@ -451,7 +451,7 @@ class Session:
     def _run_to_location(self, location: str) -> Stop:
         breakpoint_ = self.breakpoints.add(location, temporary=True)
         try:
-            if reason := self._internals.symbols.unreachable_reason_of_all(breakpoint_.nodes):
+            if reason := self.controller.symbols.unreachable_reason_of_all(breakpoint_.nodes):
                 raise UsageError(f"'{location}' is never reached: {reason}")
             return self.continue_()
         finally:
@@ -590,7 +590,7 @@ class Session:
         >>> [path.name for path in session.save(folder / "fixed.onnx")]
         ['fixed.onnx']
         """
-        return self._internals.save(Path(path), force)
+        return self.controller.save(Path(path), force)
 
     def switch(self, number: int) -> Stop:
         """Go to the last position of another branch.
@@ -615,7 +615,7 @@ class Session:
         >>> session.branches
         [<Branch 1>, <Branch 2 from 1: x = 3.0>]
         """
-        return list(self._internals.branches)
+        return list(self.controller.branches)
 
     @property
     def branch(self) -> Branch:
@@ -627,7 +627,7 @@ class Session:
         >>> session.branch.number, session.branch.edits
         (1, [])
         """
-        return self._internals.branch
+        return self.controller.branch
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
         """The boundaries of two branches in pairs, from their fork to the first tip.
@@ -641,7 +641,7 @@ class Session:
         2 1.4166667 3.0
         3 1.4142157 1.8333334
         """
-        controller = self._internals
+        controller = self.controller
         pairs = controller.side_by_side(first, second)
 
         def locked() -> Iterator[tuple[Boundary, Boundary]]:
@@ -671,7 +671,7 @@ class Session:
 
         >>> session.interrupt()
         """
-        self._internals.session_lock.interrupt()
+        self.controller.session_lock.interrupt()
 
     # -- queries and exports, which do not move
 
@@ -690,8 +690,8 @@ class Session:
         """
         from ..termination.explanation import explain_termination
 
-        reader = self._internals.reader_of(frame)
-        return explain_termination(reader, IterationValues(reader).recent_boundaries(), self._internals.model.graph)
+        reader = self.controller.reader_of(frame)
+        return explain_termination(reader, IterationValues(reader).recent_boundaries(), self.controller.model.graph)
 
     def listing(self, which: str | int = "", frame: Any = None) -> SourceListing:
         """The pseudo-code with the values of this iteration: ``rows`` with a line, a marker and values each; ``str()``
@@ -708,7 +708,7 @@ class Session:
         >>> [(row.line.text, row.value()) for row in session.listing(11).rows if row.values]
         [('half = x * 0.5', '1.0')]
         """
-        state = self._internals
+        state = self.controller
         snapshot = snapshot_frame(state.reader_of(frame))
         return list_source(
             state.symbols.pseudo_code, snapshot, state.breakpoints, str(which), running=not state.stop.done
@@ -728,14 +728,14 @@ class Session:
         """
         from .branch_difference import compare_branches
 
-        if not self._internals.has_branches:
-            self._internals.refuse("a branch")
-        timeline = self._internals.timeline
+        if not self.controller.has_branches:
+            self.controller.refuse("a branch")
+        timeline = self.controller.timeline
         current = timeline.current_branch
         other = timeline.branch_numbered(number) if number else current.parent
         if other is None or other is current:
             raise UsageError("compare needs another branch; branch lists them")
-        with self._internals.session_lock.hold():
+        with self.controller.session_lock.hold():
             return compare_branches(other, current, timeline.boundary_pairs(other, current))
 
     def record(
@@ -787,7 +787,7 @@ class Session:
         >>> session.extract(folder / "part").what
         "iteration 2 of loop 'sqrt'"
         """
-        frame = self._internals.reader_of(frame)
+        frame = self.controller.reader_of(frame)
         return load_plugin("extract")(self, Path(folder), frame, whole, force)
 
     def repro(self, folder: str | Path, what: str = "nan", *, force: bool = False) -> Any:
@@ -839,12 +839,12 @@ class Session:
 
     def _command(self, command: Callable[[Controller], Stop]) -> Stop:
         """Execute a command while no other one runs."""
-        controller = self._internals
+        controller = self.controller
         with controller.session_lock.hold():
             return command(controller)
 
     def _edit(self, frame: SessionFrame | None, change: Callable[[StateEditor], str]) -> Branch:
-        controller = self._internals
+        controller = self.controller
         with controller.session_lock.hold():
             return controller.edit(frame, change)
 
@@ -857,7 +857,7 @@ class Session:
         """Call ``move`` until ``count`` steps are done; it gets the remaining count and returns its steps."""
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
-        controller = self._internals
+        controller = self.controller
         while True:
             with controller.session_lock.hold():
                 stop, steps = move(controller, count)

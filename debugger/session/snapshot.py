@@ -194,13 +194,13 @@ class StoppedSession(Protocol):
     """What a snapshot reads of a session."""
 
     @property
-    def _internals(self) -> Controller:
+    def controller(self) -> Controller:
         """The controller."""
 
 
 def take_snapshot(session: StoppedSession) -> Snapshot:
     """A snapshot of a stopped session."""
-    controller = session._internals
+    controller = session.controller
     stop = controller.stop
     branches: Sequence[Branch] = controller.branches if controller.has_branches else ()
     branch = controller.branch if branches else None

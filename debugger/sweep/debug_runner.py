@@ -80,7 +80,7 @@ class DebugRunner:
     def _run_session(self, session: Session) -> CaseOutcome:
         """Go on from the first boundary to the end of the case."""
         measured: dict[tuple[int, int], float | None] = {}
-        stop = session._internals.check_breakpoints()
+        stop = session.controller.check_breakpoints()
         if not stop.breakpoints:
             stop = session.continue_()
         while stop.breakpoints and set(stop.breakpoints) <= self._loop_end_numbers and stop.reason is not Reason.ERROR:
@@ -154,7 +154,7 @@ def _failure_location(session: Session, stop: Stop) -> tuple[int, int | None, st
     frame = session.frame
     if frame.loop is None:
         return None
-    internals = session._internals
+    internals = session.controller
     engine, node = internals.timeline.engine, None
     if stop.reason is Reason.ERROR and not stop.breakpoints:
         node = engine.plan.code[engine.pc].node

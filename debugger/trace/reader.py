@@ -32,8 +32,7 @@ class Trace:
     """
 
     def __init__(self, store: TraceStore) -> None:
-        #: For built-in readers; may change with any version.
-        self._internals = store
+        self._store = store
 
     @classmethod
     def open(cls, path: str | Path) -> Trace:
@@ -53,7 +52,7 @@ class Trace:
 
         >>> trace.close()
         """
-        self._internals.close()
+        self._store.close()
 
     def __enter__(self) -> Trace:
         return self
@@ -75,7 +74,7 @@ class Trace:
         >>> trace.path == recording
         True
         """
-        return self._internals.path
+        return self._store.path
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -84,7 +83,7 @@ class Trace:
         >>> trace.meta["model"]
         'newton_sqrt.onnx'
         """
-        return self._internals.meta
+        return self._store.meta
 
     @property
     def model(self) -> str:
@@ -93,7 +92,7 @@ class Trace:
         >>> trace.model
         'newton_sqrt.onnx'
         """
-        return self._internals.model
+        return self._store.model
 
     @property
     def model_hash(self) -> str:
@@ -102,7 +101,7 @@ class Trace:
         >>> len(trace.model_hash)
         64
         """
-        return self._internals.model_hash
+        return self._store.model_hash
 
     @property
     def every(self) -> int:
@@ -111,7 +110,7 @@ class Trace:
         >>> trace.every
         1
         """
-        return self._internals.every
+        return self._store.every
 
     @property
     def nodes(self) -> bool:
@@ -120,7 +119,7 @@ class Trace:
         >>> trace.nodes
         False
         """
-        return self._internals.nodes
+        return self._store.nodes
 
     @property
     def only(self) -> list[str] | None:
@@ -129,7 +128,7 @@ class Trace:
         >>> trace.only is None
         True
         """
-        return self._internals.only
+        return self._store.only
 
     @property
     def complete(self) -> bool:
@@ -138,7 +137,7 @@ class Trace:
         >>> trace.complete
         True
         """
-        return self._internals.complete
+        return self._store.complete
 
     @property
     def ended(self) -> str | None:
@@ -147,7 +146,7 @@ class Trace:
         >>> trace.ended
         'end'
         """
-        return self._internals.ended
+        return self._store.ended
 
     @property
     def error(self) -> str:
@@ -156,7 +155,7 @@ class Trace:
         >>> trace.error
         ''
         """
-        return self._internals.error
+        return self._store.error
 
     @property
     def graph(self) -> Graph:
@@ -165,7 +164,7 @@ class Trace:
         >>> [output.name for output in trace.graph.outputs]
         ['root', 'xs']
         """
-        return self._internals.graph
+        return self._store.graph
 
     @property
     def loops(self) -> Sequence[RecordedLoop]:
@@ -174,7 +173,7 @@ class Trace:
         >>> [(loop.path, loop.op_type) for loop in trace.loops]
         [('main ▸ sqrt', 'Loop')]
         """
-        return self._internals.loops
+        return self._store.loops
 
     @property
     def inputs(self) -> dict[str, Data]:
@@ -183,7 +182,7 @@ class Trace:
         >>> trace.inputs["a"]
         array(2., dtype=float32)
         """
-        return self._internals.inputs
+        return self._store.inputs
 
     @property
     def outputs(self) -> dict[str, Data] | None:
@@ -192,7 +191,7 @@ class Trace:
         >>> trace.outputs["root"]
         array(1.4142135, dtype=float32)
         """
-        return self._internals.outputs
+        return self._store.outputs
 
     @property
     def totals(self) -> list[LoopTotals]:
@@ -201,12 +200,12 @@ class Trace:
         >>> trace.totals[0].iterations
         5
         """
-        return self._internals.totals
+        return self._store.totals
 
     # -- boundaries
 
     def __len__(self) -> int:
-        return len(self._internals)
+        return len(self._store)
 
     def entries(self, loop: str | int | None = None) -> Iterator[RecordedEntry]:
         """The entries of a loop, or of all loops, in order of time.
@@ -217,7 +216,7 @@ class Trace:
         >>> [(entry.around, entry.trip_count) for entry in trace.entries("sqrt")]
         [((), None)]
         """
-        return self._internals.entries(loop)
+        return self._store.entries(loop)
 
     def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
         """Recorded boundaries in order of time: of one loop, of one entry of it, or all.
@@ -232,7 +231,7 @@ class Trace:
         >>> [boundary.iteration for boundary in trace.boundaries()]
         [0, 1, 2, 3, 4, 5]
         """
-        return self._internals.boundaries(loop, entry)
+        return self._store.boundaries(loop, entry)
 
     def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
         """The boundary before an iteration.
@@ -243,4 +242,9 @@ class Trace:
         >>> trace.boundary("sqrt", (), 2).carried["x"]
         array(1.4166667, dtype=float32)
         """
-        return self._internals.boundary(loop, entry, iteration)
+        return self._store.boundary(loop, entry, iteration)
+
+
+def store_of(trace: Trace) -> TraceStore:
+    """The store of an open trace, for replay and resumption."""
+    return trace._store

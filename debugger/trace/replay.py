@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runtime.api_boundary import public_class
 from ..session.session import Session
-from .reader import Trace
+from .reader import Trace, store_of
 from .replay_controller import ReplayController
 
 
@@ -24,7 +24,7 @@ class Replay(Session):
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._internals = ReplayController(trace._internals)
+        self.controller = ReplayController(store_of(trace))
         self._trace = trace
         self.restart()
 

@@ -20,7 +20,7 @@ def record_session(
         UsageError: it is a recording, or its branch has edits; or the file cannot be written.
         TraceError: the file could not be written completely.
     """
-    if not session._internals.has_branches:
+    if not session.controller.has_branches:
         raise UsageError("a recording cannot be run; record needs the model: open it in place of the recording")
     if any(branch.edits for branch in session.branch.ancestry()):
         raise UsageError("what was set on this branch is part of no run from the beginning; undo it, or save the model")

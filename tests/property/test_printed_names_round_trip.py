@@ -24,6 +24,7 @@ from loopdbg.debugger.describe.value_names import display_name, mask_quoted, quo
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, LOCATION_WORDS, STATE_WORDS, TIME_SHIFT_FUNCTIONS, WATCH_WORDS
 from loopdbg.debugger.session.session import Session
+from loopdbg.runtime.frame import frame_reader
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from text_models import proto, rename_values
 
@@ -75,7 +76,7 @@ def check_listings(session: Session, talk: ConsoleRecorder) -> None:
     frame = session.frame
     loop = frame.loop
     assert loop is not None
-    for line in session._internals.symbols.pseudo_code.lines_of_loop(loop).lines:
+    for line in session.controller.symbols.pseudo_code.lines_of_loop(loop).lines:
         if line.kind is LineKind.NODE:
             assert left_side(line.text) == [display_name(value) for value in line.values]
             assert all(unquote(n) in v.names for n, v in zip(left_side(line.text), line.values, strict=True))
@@ -93,7 +94,7 @@ def check_values(session: Session, talk: ConsoleRecorder) -> None:
     """Every value can be read by the name that is printed for it."""
     values = session.frame.values
     listed = talk("info values")
-    for name, value in session.frame._internals.scope().items():
+    for name, value in frame_reader(session.frame).scope().items():
         is_present, content = values.read(value)
         if not is_present:
             continue
@@ -129,7 +130,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     def value(key: str) -> str:
         full = printed_value(talk(f"print {quote(new[key])}"))
         # The name shown for it denotes the same value.
-        shown = display_name(session.frame._internals.scope()[new[key]])
+        shown = display_name(frame_reader(session.frame).scope()[new[key]])
         assert printed_value(talk(f"print {shown}")) == full
         return full
 
@@ -145,7 +146,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     check_commands(session, talk, new, collected)
     talk("restart")
     talk("step 2")
-    scope = session.frame._internals.scope()
+    scope = frame_reader(session.frame).scope()
     check_commands(session, talk, {key: unquote(display_name(scope[new[key]])) for key in "abk"}, collected)
 
 
@@ -180,7 +181,7 @@ def check_commands(session: Session, talk: ConsoleRecorder, new: dict[str, str],
     talk("delete")
     talk("goto 2")
     talk(f"set {a} = {a} + 100")
-    assert session.frame.carried[session.frame._internals.scope()[new["a"]].name] == 106
+    assert session.frame.carried[frame_reader(session.frame).scope()[new["a"]].name] == 106
     talk(f"set {k} = 1")
     assert printed_value(talk(f"print {k}")) == "1.0"
     completed = talk.console.complete(f"print {a[:1]}")

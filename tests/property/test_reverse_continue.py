@@ -49,7 +49,7 @@ def stops(session: loopdbg.Session) -> list[Any]:
     results = []
     while session.continue_().reason is not Reason.DONE:
         if session.stop.breakpoints:
-            results.append(session._internals.position)
+            results.append(session.controller.position)
     return results
 
 
@@ -77,13 +77,13 @@ def test_reverse_continue_finds_the_last_hit(trips: int, places: list[str], watc
     for breakpoint_ in list(session.breakpoints):
         breakpoint_.enabled = True
     for _ in range(3):
-        here = session._internals.position
+        here = session.controller.position
         before = [position for position in every if position < here]
         stop = session.reverse_continue()
         if not before:
             assert stop.reason is Reason.START
             return
-        assert session._internals.position == before[-1], (stop.text, here)
+        assert session.controller.position == before[-1], (stop.text, here)
 
 
 @pytest.mark.parametrize("place", ["if a >= 0", "if j >= 0"])
@@ -96,7 +96,7 @@ def test_reverse_continue_skips_over_many_hits(place: str) -> None:
     went = []
     for _ in range(3):
         assert session.reverse_continue().reason is Reason.BREAKPOINT
-        went.append(session._internals.position)
+        went.append(session.controller.position)
     other = loopdbg.debug(m, {"M": np.int64(20_000), "v0": np.int64(2)})
     other.goto(19_997)
     other.breakpoints.add(place)

@@ -20,6 +20,7 @@ from hypothesis_settings import example_settings
 from loopdbg.debugger.extract.submodel import same_bits
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError, UsageError
+from loopdbg.runtime.frame import frame_reader
 from loopdbg.runtime.graph import walk
 from loopdbg.runtime.graph.producers import ProducerMap
 from loopdbg.runtime.ops.constant_folding import ConstantFolder
@@ -54,11 +55,11 @@ def constants(session: loopdbg.Session) -> dict[str, Any]:
     """The constants that a session shows, including those of nodes that have not run yet."""
     graph = session.model.graph
     known = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
-    results = {name: known.value_of(value) for name, value in session.frame._internals.scope().items()}
+    results = {name: known.value_of(value) for name, value in frame_reader(session.frame).scope().items()}
     fixed = {value for node in walk(graph) if node.op_type == "Constant" for value in node.outputs}
     return {
         name: data
-        for name, value in session.frame._internals.scope().items()
+        for name, value in frame_reader(session.frame).scope().items()
         if (data := results[name]) is not None and (value in fixed or value.constant is not None)
     }
 

@@ -26,7 +26,7 @@ WORDS = ("step", "next", "into", "finish", "back", "back-node", "goto", "set-und
 
 def state(session: Session) -> list[Any]:
     """Everything visible of a session."""
-    messages: list[Any] = [session._internals.position, str(session.stop.reason in ("done",))]
+    messages: list[Any] = [session.controller.position, str(session.stop.reason in ("done",))]
     for frame in session.frames:
         messages.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
         messages.append([(e.param, bytes_of(e.previous), bytes_of(e.value), e.ready) for e in frame.back_edges])
@@ -80,8 +80,8 @@ def move(session: Session, word: str, number: int) -> None:
 def direct(name: str, position: tuple[int, ...]) -> Session:
     """A session that steps by nodes and boundaries to a position, without ever going back."""
     session = loopdbg.debug(*MODELS[name])
-    while session._internals.position != position:
-        assert session._internals.position < position
+    while session.controller.position != position:
+        assert session.controller.position < position
         session.into()
     return session
 
@@ -92,22 +92,22 @@ def direct(name: str, position: tuple[int, ...]) -> Session:
 def test_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
     session = loopdbg.debug(*MODELS[name])
     # Checkpoints at every stop, at none, and so few that most are thinned out.
-    session._internals.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
+    session.controller.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
     for word, number in walk:
         try:
             move(session, word, number)
         except UsageError:
             continue  # nowhere to go back to, or forward to
-    assert state(session) == state(direct(name, session._internals.position))
+    assert state(session) == state(direct(name, session.controller.position))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_stop_can_be_revisited(name: str) -> None:
     session = loopdbg.debug(*MODELS[name])
-    seen = [(session._internals.position, state(session))]
+    seen = [(session.controller.position, state(session))]
     while not session.done:
         session.into()
-        seen.append((session._internals.position, state(session)))
+        seen.append((session.controller.position, state(session)))
     for position, expected in [*seen[::-1], *seen[::3], *seen[::-2]]:
-        session._internals.go_to(position)
+        session.controller.go_to(position)
         assert state(session) == expected

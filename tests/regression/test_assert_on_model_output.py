@@ -109,8 +109,8 @@ def test_the_line_of_a_loop_is_every_boundary_of_it() -> None:
     session = Session(model(MODEL), INPUTS)
     [line] = [
         line.number
-        for line in session._internals.symbols.pseudo_code.lines
-        if line.node is session._internals.symbols.loops[0].loop
+        for line in session.controller.symbols.pseudo_code.lines
+        if line.node is session.controller.symbols.loops[0].loop
     ]
     output = ConsoleRecorder(session)(f"break {line}", "continue", "continue", "continue", "continue", "list")
     assert output[0] == f"breakpoint 1: {line}, line {line}, every boundary"
@@ -125,4 +125,4 @@ def test_the_line_of_a_loop_with_a_condition() -> None:
     session.breakpoints.add("last if x > 3")
     session.continue_()
     assert session.frame.iteration == 2
-    assert not session._internals.is_tested_in_python(session.breakpoints[0])
+    assert not session.controller.is_tested_in_python(session.breakpoints[0])

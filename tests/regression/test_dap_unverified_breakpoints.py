@@ -44,7 +44,7 @@ MODELS: list[Callable[[], Model]] = [
 def test_a_verified_line_is_hit_and_another_is_not(function: Callable[[], Model]) -> None:
     loaded, inputs = function()
     with loopdbg.debug(loaded, inputs) as session:
-        source = session._internals.symbols.pseudo_code
+        source = session.controller.symbols.pseudo_code
         verified = 0
         for line in source.lines:
             stops = DapBreakpoints(session)

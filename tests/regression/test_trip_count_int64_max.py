@@ -22,6 +22,6 @@ def test_a_run_says_so() -> None:
 
 def test_a_frame_says_so() -> None:
     session = loopdbg.debug(model(TEXT), MODEL_INPUTS)
-    assert "(its trip count is no limit)" in frame_lines(session._internals.frame)[0]
+    assert "(its trip count is no limit)" in frame_lines(session.controller.frame)[0]
     with pytest.raises(loopdbg.LimitError, match="has no trip count"):
         model(TEXT.replace("(n, , x0)", "(, , x0)")).run(MODEL_INPUTS)

@@ -193,7 +193,7 @@ def run_session(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcom
 
     def run() -> Outcome:
         session = loopdbg.debug(model, inputs)
-        engine = session._internals.engine
+        engine = session.controller.engine
         moves = 0
         while not session.done:
             if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:

@@ -16,7 +16,7 @@ from differential_testing import assert_equal
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.runtime.frame import Frame
+from loopdbg.runtime.frame import Frame, frame_reader
 from random_program_checks import load_program
 from strategies import program_generator, program_oracle
 from strategies.draws import ChoiceSource, SeededChoices
@@ -131,7 +131,7 @@ def _run_with_incident(model: loopdbg.Model, run: SequenceRun, draw: ChoiceSourc
         elif by_signal:
             signal.raise_signal(signal.SIGINT)
         else:
-            frame._internals.engine.interrupt()
+            frame_reader(frame).engine.interrupt()
 
     try:
         ran = execution_modes.run_headless(model, run.feeds, on_iteration=hook)
@@ -203,10 +203,10 @@ def _set_random_value(session: Session, number: int) -> None:
 
 def _session_state(session: Session) -> Any:
     outputs = None if session.outputs is None else all_exact_bits(session.outputs)
-    engine = session._internals.engine
+    engine = session.controller.engine
     frames = [execution_modes.frame_values(Frame(engine, index)) for index in engine.stack]
     return (
-        session._internals.position,
+        session.controller.position,
         session.stop.reason,
         session.stop.text,
         frames,

@@ -378,7 +378,7 @@ def _stops(model: Any, inputs: Mapping[str, Any], of: DtypeLoop, true: LoopCours
     session = loopdbg.debug(model, inputs)
     session.breakpoints.add("nan")
     if not finite[0]:
-        stop = session._internals.check_breakpoints()
+        stop = session.controller.check_breakpoints()
         yield CheckedStatement("break nan", stop.breakpoints == (1,), stop.text)
     elif False in finite:
         stop = session.continue_()

@@ -103,7 +103,7 @@ async def test_enter_opens_a_value_with_its_statistics() -> None:
 
 async def test_arrows_show_other_iterations_without_moving_the_session() -> None:
     async with inspector("lstm.xml", C) as result:
-        position = result.screen.session._internals.position
+        position = result.screen.session.controller.position
         await result.press("left")
         assert "into iteration 2 of 25   (the stop is at 3)" in result.head
         expected = result.screen.session.frame.history.value("c", 2)
@@ -119,7 +119,7 @@ async def test_arrows_show_other_iterations_without_moving_the_session() -> None
         await result.type("g", "x")
         assert "no iteration" in result.top.note and result.top.prompt.display
         await result.press("escape")
-        assert result.screen.session._internals.position == position
+        assert result.screen.session.controller.position == position
 
 
 async def test_difference_to_another_iteration_is_shown() -> None:

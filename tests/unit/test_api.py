@@ -33,15 +33,15 @@ PUBLIC = {
         TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
         operator plot record_reference sweep widget""",
     "Session": """
-        assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
-        frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
-        plot profile progress record repro restart reverse_continue running save set side_by_side step stop switch
-        totals underway undo until watch why widget""",
+        assign back back_node branch branches breakpoints close closed compare continue_ controller done extract finish
+        frame frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log
+        outputs plot profile progress record repro restart reverse_continue running save set side_by_side step stop
+        switch totals underway undo until watch why widget""",
     "Replay": """
-        assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
-        frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
-        plot profile progress record repro restart reverse_continue running save set side_by_side step stop switch
-        totals trace underway undo until watch why widget""",
+        assign back back_node branch branches breakpoints close closed compare continue_ controller done extract finish
+        frame frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log
+        outputs plot profile progress record repro restart reverse_continue running save set side_by_side step stop
+        switch totals trace underway undo until watch why widget""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",

@@ -97,7 +97,7 @@ def _graph_drawing(options: argparse.Namespace, errors: list[LoopdbgError]) -> V
     (weights,) = pair_weights([options.model], options.weights)
     with _open_session(options.model, weights, options, None) as session:
         main = session.model.graph
-        if not session._internals.symbols.loops or options.loop == MAIN:
+        if not session.controller.symbols.loops or options.loop == MAIN:
             session.continue_()
             return draw_loop(main, None, frame_states(session.frame), set(walk(main)), options.name)
         frame = _run_to_loop_end(session, options, errors)
@@ -150,7 +150,7 @@ def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Da
 def _run_to_loop_end(session: Session, options: argparse.Namespace, errors: list[LoopdbgError]) -> SessionFrame:
     """The frame of the selected loop at its end; an error that ended it is appended to ``errors``."""
     target = resolve_loop(session, _plot_request(options))
-    first = session._internals.symbols.loops[0]
+    first = session.controller.symbols.loops[0]
     if options.loop is None and target is not first:
         entry = f", entry {options.entry}" if target.parent >= 0 else ""
         terminal.err(f"note: this is loop '{target.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")

@@ -62,7 +62,7 @@ class DisplayTracker:
     def _record_change(self, console: Console, text: str, value: Any) -> bool:
         """Whether a value changed since the previous stop; evaluating again in the same epoch keeps the answer."""
         key = text, console.selected_frame().path
-        epoch, fingerprint = console.session._internals.epoch, _fingerprint(value)
+        epoch, fingerprint = console.session.controller.epoch, _fingerprint(value)
         previous = self._previous.get(key)
         changed = previous is not None and (previous[1] != fingerprint or (previous[0] == epoch and previous[2]))
         self._previous[key] = epoch, fingerprint, changed

@@ -79,9 +79,9 @@ def build_stop_view(
         frames,
         innermost,
         selected_view,
-        not session._internals.has_nodes,
-        session._internals.is_at_beginning,
-        session._internals.restart_inputs,
+        not session.controller.has_nodes,
+        session.controller.is_at_beginning,
+        session.controller.restart_inputs,
         displays,
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import InterruptError, UnsupportedError
-from ....runtime.frame import Frame
+from ....runtime.frame import Frame, frame_reader
 from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
@@ -100,7 +100,7 @@ class Lockstep:
     # -- one boundary
 
     def _handle_boundary(self, frame: Frame) -> None:
-        plan = frame._internals.engine.plan.loops[frame.index]
+        plan = frame_reader(frame).engine.plan.loops[frame.index]
         state = self._loops.get(plan.index)
         if state is None:
             findings = LoopFindings(plan.path, plan.path, "path")
@@ -117,7 +117,7 @@ class Lockstep:
             state.feeds = self._feeds(state, plan, frame)
 
     def _enter_loop(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> None:
-        loop, engine = plan.loop, frame._internals.engine
+        loop, engine = plan.loop, frame_reader(frame).engine
         varying = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
         varying |= {sliced.inner for sliced in loop.sliced_inputs}
         state.slice_parts = {
@@ -132,7 +132,7 @@ class Lockstep:
         state.invariants_held = False
 
     def _feeds(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
-        loop, engine = plan.loop, frame._internals.engine
+        loop, engine = plan.loop, frame_reader(frame).engine
         feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
         feeds.update(
             (value, np.array(parts[frame.iteration]))
@@ -324,7 +324,7 @@ def _iteration_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, s
     loop = plan.loop
     results: dict[Value, tuple[str, str, Any]] = {}
     for k, scan in enumerate(loop.scan_outputs):
-        results[scan.result] = "scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1]
+        results[scan.result] = "scan", scan.outer.name, frame_reader(frame).scan_tail(k, 1)[3][-1]
     carried = frame.carried
     for edge in loop.back_edges:
         results[edge.result] = "carried", edge.param.name, carried[edge.param.name]

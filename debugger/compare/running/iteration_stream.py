@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....runtime.frame import BranchPath, Frame
+from ....runtime.frame import BranchPath, Frame, frame_reader
 from ....runtime.graph import MAIN, Graph, StoppedBy, Value
 from ...reference.reference import Key
 from .sides import ComparisonSide, LoopInfo, ModelSide
@@ -60,19 +60,12 @@ def _iterate_model(side: ModelSide, requested: Mapping[str, Collection[Value]]) 
             branch_paths[frame.path] = post_iteration_values(frame)
         after = PostIterationReader(frame, branch_paths[frame.path])
         reader = IterationReader(inputs.get(frame.path, {}), values, after) if frame.iteration else DictReader({})
-        available = _available_values(frame, values)
+        available = frame_reader(frame).read_slots(values)
         carried = _carried(frame, available)
         yield IterationRecord(frame.path, frame.entry, frame.iteration - 1, reader, carried, frame.stopped_by)
         inputs[frame.path] = available
     if side.final_reader is not None:
         yield IterationRecord("", (), -1, side.final_reader, {})
-
-
-def _available_values(frame: Frame, values: Sequence[Value]) -> dict[Value, Any]:
-    """The values that are available at a boundary, read without inspecting the body's nodes."""
-    engine = frame._internals.engine
-    slots = ((value, engine.plan.slot_of.get(value)) for value in values)
-    return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
 
 def _pre_iteration_values(side: ModelSide, path: str, requested: Collection[Value]) -> list[Value]:

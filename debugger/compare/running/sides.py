@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ....runtime.engine.engine import Engine
 from ....runtime.errors import ExecutionError, InterruptError
-from ....runtime.frame import BranchPath, Frame
+from ....runtime.frame import BranchPath, Frame, frame_reader
 from ....runtime.frontends import is_sqlite_file
 from ....runtime.graph import MAIN, Graph, Loop, Value
 from ....runtime.input_validation import resolve_aliases
@@ -117,7 +117,9 @@ class ModelSide:
             self._current_frame = frame
             yield read_boundary(frame)
             if frame.path in self.watched_paths:
-                self._parameters_by_path[frame.path] = _available_parameters(frame)
+                # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
+                reader = frame_reader(frame)
+                self._parameters_by_path[frame.path] = reader.read_slots(reader.loop.body.inputs)
 
     def reader_at_boundary(self) -> ValueReader | None:
         """The iteration of a watched loop that ended at the last boundary, valid until the next one is read."""
@@ -215,15 +217,6 @@ class ModelSide:
         """The notes on the model and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
         return reasons_from_notes([*self.model.graph.notes, *plan.loop.notes, *self._observed.get(loop, ())])
-
-
-def _available_parameters(frame: Frame) -> dict[Value, Any]:
-    """Body parameters of the next iteration that are available at the boundary."""
-    assert frame.loop is not None
-    engine = frame._internals.engine
-    # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
-    slots = ((value, engine.plan.slot_of.get(value)) for value in frame.loop.body.inputs)
-    return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
 
 def _loop_info(loop: LoopNode) -> LoopInfo:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ....runtime.errors import ExecutionError
-from ....runtime.frame import BranchPath, Frame, values_with_branches
+from ....runtime.frame import BranchPath, Frame, FrameInternals, frame_reader, values_with_branches
 from ....runtime.graph import Array, Loop, TensorType, Value
 from ....runtime.graph.slicing import entry_parts
 from ...frame_protocol import FrameProtocol
@@ -57,9 +57,9 @@ class PostIterationReader:
     every iteration. ``branch_paths``: the values that the body's nodes compute, with the branches that lead to each."""
 
     def __init__(self, frame: Frame, branch_paths: Mapping[Value, BranchPath]) -> None:
-        self._frame = frame
+        self._reader: FrameInternals = frame_reader(frame)
         self._branch_paths = branch_paths
-        self._engine = frame._internals.engine
+        self._engine = self._reader.engine
         loop = self._engine.plan.loops[frame.index]
         # The boundary may have swapped the buffers of a result and its parameter.
         self._swapped_slots = {
@@ -72,13 +72,9 @@ class PostIterationReader:
         """See :class:`ValueReader`."""
         path = self._branch_paths.get(value)
         if path is None:
-            return self._frame.values.read(value)
+            return self._reader.values.read(value)
         slot = self._engine.plan.slot_of.get(value)
-        if (
-            slot is None
-            or not self._engine.has_value(slot)
-            or not (path == () or self._frame._internals.branch_was_taken(path))
-        ):
+        if slot is None or not self._engine.has_value(slot) or not (path == () or self._reader.branch_was_taken(path)):
             return False, None
         return True, self._engine.value(self._swapped_slots.get(slot, slot))
 
@@ -88,7 +84,7 @@ def post_iteration_values(frame: Frame) -> dict[Value, BranchPath]:
     already belong to the next one."""
     loop = frame.loop
     assert loop is not None
-    plan = frame._internals.engine.plan
+    plan = frame_reader(frame).engine.plan
     early = set(pre_condition_values(loop))
     return {value: path for value, path in values_with_branches(plan, plan.loops[frame.index]) if value not in early}
 

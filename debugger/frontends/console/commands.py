@@ -210,7 +210,7 @@ def _frame(console: Console, rest: str) -> None:
 def _up(console: Console, rest: str) -> None:
     reject_arguments(rest, "up")
     console.selected_frame()
-    if console.selected_index + 1 >= len(console.session._internals.frames):
+    if console.selected_index + 1 >= len(console.session.controller.frames):
         raise UsageError("this is the outermost frame")
     console.select_frame(console.selected_index + 1)
     _frame(console, "")
@@ -289,7 +289,7 @@ def _set(console: Console, rest: str) -> None:
         size_match = re.fullmatch(r"history\s+(\d{1,15})\s*([kKmMgG]?)i?[bB]?", rest)
         if size_match is None:
             raise UsageError("set history needs a size, as in set history 512M")
-        console.session._internals.timeline.set_limit(int(size_match[1]) * _BYTES_PER_SUFFIX[size_match[2].lower()])
+        console.session.controller.timeline.set_limit(int(size_match[1]) * _BYTES_PER_SUFFIX[size_match[2].lower()])
         console.write_line(history_lines(console.session)[0])
         return
     frame = console.selected_frame()
@@ -303,7 +303,7 @@ def _set(console: Console, rest: str) -> None:
 def _undo(console: Console, rest: str) -> None:
     reject_arguments(rest, "undo")
     session = console.session
-    edits = session.branch.edits if session._internals.has_branches else []
+    edits = session.branch.edits if session.controller.has_branches else []
     stop = session.undo()
     console.write_line(f"undone: {edits[-1]}")
     console.report_stop(stop)

@@ -51,7 +51,7 @@ class Console:
         self._block_depth = 0
         #: Remaining commands of the breakpoints of the last stop.
         self._pending_commands: list[str] = []
-        self._epoch = session._internals.epoch
+        self._epoch = session.controller.epoch
         self._open_sources: list[str] = []
         session.on_log = write_line
 
@@ -61,7 +61,7 @@ class Console:
         self.displays.clear()
         self.untested_reported_elsewhere = frozenset()
         self._pending_commands = []
-        self.selected_index, self._epoch = 0, session._internals.epoch
+        self.selected_index, self._epoch = 0, session.controller.epoch
         session.on_log = self.write_line
         self.report_stop(session.stop)
 
@@ -83,7 +83,7 @@ class Console:
     def _run_with_pending_commands(self, action: Callable[[], None]) -> None:
         """Run a command, then the commands of breakpoints at its stops."""
         outer, self._pending_commands = self._pending_commands, []
-        epoch = self.session._internals.epoch
+        epoch = self.session.controller.epoch
         try:
             action()
             # Run them sequentially instead of recursively: each may stop at further breakpoints.
@@ -91,7 +91,7 @@ class Console:
                 self._execute_line(self._pending_commands.pop(0))
         finally:
             # A move discards the remaining commands of the old stop.
-            self._pending_commands = outer if self.session._internals.epoch == epoch else []
+            self._pending_commands = outer if self.session.controller.epoch == epoch else []
 
     def run_command(self, name: str, rest: str) -> None:
         """Run a command by its name with an argument text that is never parsed as a line; otherwise as :meth:`execute`.
@@ -128,7 +128,7 @@ class Console:
         Raises:
             UsageError: the line is neither a command nor an expression.
         """
-        symbols = self.session._internals.symbols
+        symbols = self.session.controller.symbols
         return parse_line(line, symbols.names_in_scope(self.selected_frame().index), self.extra_commands)
 
     def edit_breakpoint(self, number: int, condition: str, ignore: int, commands: Sequence[str]) -> None:
@@ -174,12 +174,12 @@ class Console:
 
     def selected_frame(self) -> FrameReader:
         """The frame of commands."""
-        if self._epoch != self.session._internals.epoch:
+        if self._epoch != self.session.controller.epoch:
             # After a move the stack may have changed.
-            self.selected_index, self._epoch = 0, self.session._internals.epoch
+            self.selected_index, self._epoch = 0, self.session.controller.epoch
         if self.selected_index == 0 or self.session.done:
-            return self.session._internals.frame
-        return self.session._internals.frames[::-1][self.selected_index]
+            return self.session.controller.frame
+        return self.session.controller.frames[::-1][self.selected_index]
 
     def select_frame(self, number: int) -> None:
         """Select a frame of the stack; 0: the innermost.
@@ -187,11 +187,11 @@ class Console:
         Raises:
             UsageError: the stack has no such frame.
         """
-        count = len(self.session._internals.frames) if number else 1
+        count = len(self.session.controller.frames) if number else 1
         if not 0 <= number < count:
             available = f"0 to {count - 1}" if count > 1 else "0 only"
             raise UsageError(f"there is no frame {number}; the stack has {available}")
-        self.selected_index, self._epoch = number, self.session._internals.epoch
+        self.selected_index, self._epoch = number, self.session.controller.epoch
 
     def run_file(self, path: str) -> None:
         """Run the commands in a file.
@@ -222,7 +222,7 @@ class Console:
 
     def report_stop(self, stop: Stop) -> None:
         """Print the stop after a move, and queue the commands of its breakpoints."""
-        self.selected_index, self._epoch = 0, self.session._internals.epoch
+        self.selected_index, self._epoch = 0, self.session.controller.epoch
         self.write_line(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
         for line in next_statement_lines(self.session):
             self.write_line(line)
@@ -249,9 +249,9 @@ class Console:
             LoopdbgError: a command is invalid or failed.
         """
         for line in self._breakpoint_commands(stop):
-            epoch = self.session._internals.epoch
+            epoch = self.session.controller.epoch
             self.execute(line)
-            if self.session._internals.epoch != epoch:
+            if self.session.controller.epoch != epoch:
                 # A move discards the remaining commands of the old stop.
                 return
 
@@ -278,11 +278,11 @@ class Console:
     def completion_context(self) -> CompletionContext:
         """A snapshot of the data for completions, since a screen completes lines while the session may move."""
         session = self.session
-        branches = [b.number for b in session.branches] if session._internals.has_branches else []
+        branches = [b.number for b in session.branches] if session.controller.has_branches else []
         return CompletionContext(
-            session._internals.symbols,
+            session.controller.symbols,
             self.selected_frame().index,
-            session._internals.has_nodes,
+            session.controller.has_nodes,
             tuple(map(str, (b.number for b in session.breakpoints))),
             tuple(map(str, self.displays)),
             tuple(port.name for port in session.model.inputs),

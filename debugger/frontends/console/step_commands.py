@@ -79,7 +79,7 @@ def _continue(console: Console, rest: str) -> None:
 def _restart(console: Console, rest: str) -> None:
     session = console.session
     try:
-        inputs = map_inputs(rest, session.model, FrameScope(session._internals.frames[0])) if rest else None
+        inputs = map_inputs(rest, session.model, FrameScope(session.controller.frames[0])) if rest else None
         console.report_stop(session.restart(inputs))
     except InputError as error:
         # Omit the hint about command-line options.

@@ -58,7 +58,7 @@ def frame_lines(frame: FrameReader) -> list[str]:
 def stack_lines(session: Session, selected: int = 0) -> list[str]:
     """Lines of the running loops and the enclosing Ifs, innermost first."""
     lines = []
-    for number, frame in enumerate(reversed(session._internals.frames)):
+    for number, frame in enumerate(reversed(session.controller.frames)):
         for pair in _enclosing_ifs(frame.nodes) if not frame.at_boundary else ():
             lines.append(f"     If '{escape_unprintable(pair[0].node.name)}' ({pair[1]})")
         loop_text = "main" if frame.loop is None else f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'"
@@ -94,7 +94,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
             parts.append(f"hit {count_text(b.hits, 'time')}")
         if b.ignore:
             parts.append(f"passes {b.ignore} more")
-        if session._internals.is_tested_in_python(b):
+        if session.controller.is_tested_in_python(b):
             parts.append("slow: tested in Python at every boundary")
         lines.append(", ".join(parts))
         lines += [f"    {line}" for line in b.commands]
@@ -103,7 +103,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
 
 def _location_notes(b: Breakpoint, session: Session) -> list[str]:
     """The lines or the loop of a breakpoint, if its text does not contain them."""
-    symbols = session._internals.symbols
+    symbols = session.controller.symbols
     if b.nodes:
         code_lines = {symbols.pseudo_code.line_of(node) for node in b.nodes}
         numbers = sorted(line.number for line in code_lines if line is not None)
@@ -148,10 +148,10 @@ def help_lines(word: str, more: Mapping[str, ConsoleCommand]) -> list[str]:
 
 def next_statement_lines(session: Session) -> list[str]:
     """The next line of the pseudo-code if a session is inside a body, below its source line (except for scripts)."""
-    if session.done or session._internals.is_at_boundary():
+    if session.done or session.controller.is_at_boundary():
         return []
-    node = next((entry.node for entry in session._internals.frame.nodes if entry.state is NodeState.NEXT), None)
-    source = session._internals.symbols.pseudo_code
+    node = next((entry.node for entry in session.controller.frame.nodes if entry.state is NodeState.NEXT), None)
+    source = session.controller.symbols.pseudo_code
     line = None if node is None else source.line_of(node)
     if node is None or line is None:
         return []
@@ -214,7 +214,7 @@ def _node_name(node: Any) -> str:
 
 def history_lines(session: Session) -> list[str]:
     """The number and size of the checkpoints."""
-    timeline = session._internals.timeline
+    timeline = session.controller.timeline
     return [
         f"{count_text(len(timeline), 'checkpoint')}, {size_text(timeline.nbytes)} of {size_text(timeline.limit_bytes)},"
         f" on {count_text(len(timeline.branches), 'branch', 'branches')}"

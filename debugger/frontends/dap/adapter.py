@@ -136,18 +136,18 @@ class DapAdapter(DapConnection):
 
     def next(self, arguments: Mapping[str, Any]) -> Any:
         session = self.session
-        return None, self.deferred_move(session.next_node if session._internals.has_nodes else session.step)
+        return None, self.deferred_move(session.next_node if session.controller.has_nodes else session.step)
 
     def step_in(self, arguments: Mapping[str, Any]) -> Any:
         session = self.session
-        return None, self.deferred_move(session.into if session._internals.has_nodes else session.step)
+        return None, self.deferred_move(session.into if session.controller.has_nodes else session.step)
 
     def step_out(self, arguments: Mapping[str, Any]) -> Any:
         return None, self.deferred_move(self.session.finish)
 
     def step_back(self, arguments: Mapping[str, Any]) -> Any:
         session = self.session
-        return None, self.deferred_move(session.back_node if session._internals.has_nodes else session.back)
+        return None, self.deferred_move(session.back_node if session.controller.has_nodes else session.back)
 
     def reverse_continue(self, arguments: Mapping[str, Any]) -> Any:
         return None, self.deferred_move(self.session.reverse_continue)
@@ -232,7 +232,7 @@ class DapAdapter(DapConnection):
         if (number or arguments.get("sourceReference")) != SOURCE_REFERENCE:
             raise RequestRefusedError("there is one text, that of the model")
         return {
-            "content": MultilineText(self.session._internals.symbols.pseudo_code.text()),
+            "content": MultilineText(self.session.controller.symbols.pseudo_code.text()),
             "mimeType": "text/x-python",
         }
 
@@ -282,7 +282,7 @@ class DapAdapter(DapConnection):
     def breakpoint_locations(self, arguments: Mapping[str, Any]) -> Any:
         first = int(arguments["line"])
         last = int(arguments.get("endLine") or first)
-        symbols = self.session._internals.symbols
+        symbols = self.session.controller.symbols
         lines = [
             line.number
             for line in symbols.pseudo_code.lines
@@ -329,15 +329,15 @@ class DapAdapter(DapConnection):
         if self.worker.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         console = self.console
-        old_epoch = self.session._internals.epoch
-        branch_count = len(self.session.branches) if self.session._internals.has_branches else 0
+        old_epoch = self.session.controller.epoch
+        branch_count = len(self.session.branches) if self.session.controller.has_branches else 0
 
         def run() -> Stop:
             try:
                 console.execute(text)
             except QuitRequest:
                 self.send_terminated()
-            if self.session._internals.has_branches and len(self.session.branches) != branch_count:
+            if self.session.controller.has_branches and len(self.session.branches) != branch_count:
                 self._invalidate_client()
             return self.session.stop
 
@@ -345,7 +345,7 @@ class DapAdapter(DapConnection):
         if _moves_session(text):
             return answer, self.deferred_move(run)
         run()
-        if self.session._internals.epoch != old_epoch:
+        if self.session.controller.epoch != old_epoch:
             self._invalidate_client()
         return answer
 

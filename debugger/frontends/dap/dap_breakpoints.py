@@ -80,7 +80,7 @@ class DapBreakpoints:
                 )
                 continue
             line = self._stop_line(added) if kind == "line" else None
-            if reason := self.session._internals.symbols.unreachable_reason_of_all(added.nodes):
+            if reason := self.session.controller.symbols.unreachable_reason_of_all(added.nodes):
                 self.session.breakpoints.delete(added.number)
                 replies.append({"verified": False, "message": f"never hit: {reason}", **_requested_line(spec)})
                 continue
@@ -92,7 +92,7 @@ class DapBreakpoints:
 
     def _stop_line(self, breakpoint_: Breakpoint) -> int | None:
         """The line where a breakpoint stops: that of its first node."""
-        symbols = self.session._internals.symbols
+        symbols = self.session.controller.symbols
         nodes = [*breakpoint_.nodes, *(symbols.loops[index].loop for index in breakpoint_.loops if index >= 0)]
         lines = [line.number for node in nodes if (line := symbols.pseudo_code.line_of(node)) is not None]
         return min(lines, default=None)

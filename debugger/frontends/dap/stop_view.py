@@ -30,7 +30,7 @@ class DapStopView:
     @property
     def pseudo_code(self) -> PseudoCode:
         """The pseudo-code of the model."""
-        return self.session._internals.symbols.pseudo_code
+        return self.session.controller.symbols.pseudo_code
 
     def frame(self, number: Any) -> FrameSnapshot | None:
         """A frame by its number in the editor: 1 is the innermost, also the default."""
@@ -96,7 +96,7 @@ class DapStopView:
         return scopes
 
     def _carried(self, frame: FrameSnapshot) -> list[DapVariable]:
-        settable = self.session._internals.has_branches
+        settable = self.session.controller.has_branches
         return [DapVariable(name, value, quote(name) if settable else "") for name, value in frame.carried.items()]
 
     def _condition(self, frame: FrameSnapshot) -> list[DapVariable]:
@@ -121,7 +121,7 @@ class DapStopView:
         return [DapVariable(name, frame.values[name], quote(name)) for name in names if name in frame.values]
 
     def _body(self, frame: FrameSnapshot) -> list[DapVariable]:
-        settable = self.session._internals.has_branches
+        settable = self.session.controller.has_branches
         names = dict.fromkeys(
             [v.name for entry in frame.nodes for v in entry.node.outputs if v is not None and v in frame.results]
         )

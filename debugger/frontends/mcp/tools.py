@@ -172,7 +172,7 @@ class McpTools:
     def source(self) -> str:
         """The pseudo-code of the whole model."""
         with self._lock:
-            return escape_lines(self._require_session()._internals.symbols.pseudo_code.text())
+            return escape_lines(self._require_session().controller.symbols.pseudo_code.text())
 
     def history(self, name: str) -> str:
         """What a value was in the newest iterations so far, a line each."""

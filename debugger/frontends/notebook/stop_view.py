@@ -39,7 +39,7 @@ class NotebookStopView:
         running = not snapshot.done
         live = next((f for f in (session.frame, *session.frames) if f.index == self.frame.index), session.frame)
         self._live_frame = live
-        controller = session._internals
+        controller = session.controller
         marked = session.breakpoints.marked_nodes()
         self.listing: Listing = self.frame.listing(controller.symbols.pseudo_code, running=running, breakpoints=marked)
 

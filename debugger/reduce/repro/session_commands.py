@@ -31,7 +31,7 @@ def extract_from_session(
     """
     if frame.loop is None:
         raise UsageError("no loop is running here; extract needs one")
-    runs = CaptureRuns(session.model, session.inputs, locate=session._internals.timeline.detached_engine)
+    runs = CaptureRuns(session.model, session.inputs, locate=session.controller.timeline.detached_engine)
     entry = LoopEntryRef(session.model.plan.loops[frame.index], frame.entry)
     return extract(runs, entry, None if whole else frame.iteration, folder, force=force)
 
@@ -42,7 +42,7 @@ def repro_from_session(session: Session, folder: Path, target: str, force: bool 
     Raises:
         UsageError: no such finding, the folder cannot be written, or it is a recording.
     """
-    if not session._internals.has_branches:
+    if not session.controller.has_branches:
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_folder(folder, force=force)
     model, inputs, max_iterations = session.model, session.inputs, session.max_iterations

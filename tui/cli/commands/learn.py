@@ -208,7 +208,7 @@ def _print_listing(learner: Learner) -> None:
     if learner.hides_listing:
         terminal.out("(the listing is covered until there is an answer)")
         return
-    source, frame = session._internals.symbols.pseudo_code, snapshot_frame(console.selected_frame())
+    source, frame = session.controller.symbols.pseudo_code, snapshot_frame(console.selected_frame())
     listing = list_source(
         source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.hides_loop_facts
     )

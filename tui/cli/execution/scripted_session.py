@@ -73,7 +73,7 @@ def run_session(
     status = _run_commands(session, options, flags, limit)
     seconds = time.perf_counter() - start
     # Read before anything is printed: a recording that cannot be read is the only error.
-    stop_lines = [] if quiet or interactive or session.done else list(frame_lines(session._internals.frame))
+    stop_lines = [] if quiet or interactive or session.done else list(frame_lines(session.controller.frame))
     status = _report_outcome(session, flags, checks, status, interactive)
     if status in (ASSERTION_FAILED_STATUS, STOPPED_STATUS):
         for line in stop_lines:
@@ -131,7 +131,7 @@ def _run_commands(session: Session, options: argparse.Namespace, flags: _OptionB
     try:
         try:
             # A condition may be true before iteration 0.
-            if session._internals.check_breakpoints().breakpoints:
+            if session.controller.check_breakpoints().breakpoints:
                 console.report_stop(session.stop)
             elif not (options.commands or getattr(options, "at", None)) and (options.breaks or options.asserts):
                 console.execute("continue")

@@ -29,7 +29,7 @@ def stops(session: loopdbg.Session) -> list[int]:
 
 def inner(session: loopdbg.Session) -> str:
     """The location of the inner loop by its path: both loops have one name."""
-    return f"'{session._internals.symbols.loops[1].path}'"
+    return f"'{session.controller.symbols.loops[1].path}'"
 
 
 def test_breakpoint_at_an_iteration() -> None:
@@ -77,7 +77,7 @@ def test_breakpoint_before_a_node_by_value_name_line_and_type() -> None:
         assert session.frame.iteration == 0
         assert stops(session) == [1, 2]
     session = count(M=3)
-    line = session._internals.symbols.pseudo_code.line_of(session.frame.nodes[1].node)
+    line = session.controller.symbols.pseudo_code.line_of(session.frame.nodes[1].node)
     assert line is not None
     session.breakpoints.add(f"line {line.number}")
     assert stops(session) == [0, 1, 2]
@@ -291,10 +291,10 @@ def test_going_back_stops_where_going_on_stopped(place: str) -> None:
     session.breakpoints.add(place)
     ahead = []
     while session.continue_().reason is not Reason.DONE:
-        ahead.append(session._internals.position)
+        ahead.append(session.controller.position)
     behind = []
     while session.reverse_continue().reason is not Reason.START:
-        behind.append(session._internals.position)
+        behind.append(session.controller.position)
     assert behind == ahead[::-1]
     assert session.frame.iteration == 0 and session.frame.at_boundary
 
@@ -304,10 +304,10 @@ def test_watchpoint_finds_changes_backwards() -> None:
     session.watch("i // 4")
     ahead = []
     while session.continue_().reason is not Reason.DONE:
-        ahead.append(session._internals.position)
+        ahead.append(session.controller.position)
     behind = []
     while session.reverse_continue().reason is not Reason.START:
-        behind.append(session._internals.position)
+        behind.append(session.controller.position)
     assert behind == ahead[::-1] and len(ahead) == 3
 
 

@@ -123,8 +123,8 @@ def test_edited_values_are_retested(session: Session) -> None:
     assert session.continue_().breakpoints == (1,)
     hit = session.breakpoints[0].hits
     session.set("product", 1)
-    session._internals.check_breakpoints()
+    session.controller.check_breakpoints()
     assert session.breakpoints[0].hits == hit
     session.undo()
-    session._internals.check_breakpoints()
+    session.controller.check_breakpoints()
     assert session.breakpoints[0].hits == hit + 1

@@ -46,7 +46,7 @@ def test_condition_of_a_bare_condition_breakpoint_cannot_be_removed() -> None:
 
 def test_loop_line_with_and_without_a_condition() -> None:
     first = loopdbg.debug(model(NESTED), {"M": 3, "K": 2})
-    number = next(line.number for line in first._internals.symbols.pseudo_code.lines if line.text.startswith("for j"))
+    number = next(line.number for line in first.controller.symbols.pseudo_code.lines if line.text.startswith("for j"))
     result = first.breakpoints.add(f"line {number}")
     first.breakpoints.set_condition(result, "iter == 1")
     assert result.title == f"line {number} if iter == 1" and not result.condition

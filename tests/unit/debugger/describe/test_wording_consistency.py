@@ -174,7 +174,7 @@ def test_command_line_prints_the_same_lines(which: str, tmp_path: Path) -> None:
     session = Session(model, inputs, max_iterations=100)
     console = [line.partition(VALUE_SEPARATOR)[0] for line in listed(session)]
     for line in (
-        session._internals.symbols.pseudo_code.lines_of_loop(session.frame.loop).lines if session.frame.loop else ()
+        session.controller.symbols.pseudo_code.lines_of_loop(session.frame.loop).lines if session.frame.loop else ()
     ):
         text = re.sub(r"\s+", " ", str(line)).strip()
         assert text in printed

@@ -22,8 +22,8 @@ def test_back_count_equals_repeated_back(iteration: int, count: int, node: bool)
             session.into()
     at_once = sessions[0].back(count)
     for _ in range(count):
-        if sessions[1]._internals.is_at_beginning:
+        if sessions[1].controller.is_at_beginning:
             break
         one_by_one = sessions[1].back()
     assert at_once == one_by_one
-    assert sessions[0]._internals.position == sessions[1]._internals.position
+    assert sessions[0].controller.position == sessions[1].controller.position

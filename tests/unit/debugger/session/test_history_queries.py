@@ -76,7 +76,7 @@ def test_history_of_one_command_equals_that_of_single_steps(name: str) -> None:
     stepped, seen = open_session(name), CollectedHistory()
     for _ in range(5000):
         seen.observe(take_snapshot(stepped).frames[-1])
-        if stepped._internals.run_to(AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
+        if stepped.controller.run_to(AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
             break
     session = open_session(name)
     session.continue_()
@@ -86,11 +86,11 @@ def test_history_of_one_command_equals_that_of_single_steps(name: str) -> None:
     assert looked == len(frame.back_edges)
     if frame.back_edges == ():
         # The inner loop has ended as well: its last entry.
-        index = len(session._internals.symbols.loops) - 1
-        last = max(entry for path, entry, _ in seen.carried if path == session._internals.symbols.loops[index].path)
+        index = len(session.controller.symbols.loops) - 1
+        last = max(entry for path, entry, _ in seen.carried if path == session.controller.symbols.loops[index].path)
         assert check(
-            session._internals.timeline.histories.entry_history(index),
-            session._internals.symbols.loops[index].path,
+            session.controller.timeline.histories.entry_history(index),
+            session.controller.symbols.loops[index].path,
             last,
             seen,
         )
@@ -214,7 +214,7 @@ def test_recording_has_the_same_history(name: str, tmp_path: Path) -> None:
 def test_history_can_be_read_while_the_loop_runs() -> None:
     session = open_session("loop_infinite.xml")
     session.max_iterations = None
-    session._internals.engine.set_limits(None)
+    session.controller.engine.set_limits(None)
     thread = threading.Thread(target=session.finish)
     thread.start()
     results: list[int] = []

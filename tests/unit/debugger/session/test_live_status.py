@@ -24,7 +24,7 @@ def test_live_status_equals_the_state_at_a_stop(name: str) -> None:
     for _ in range(40):
         if run.done or run.stop.reason == "limit":
             break
-        message = LiveStatusSampler(run._internals.engine, run._internals.timeline.histories)._sample()
+        message = LiveStatusSampler(run.controller.engine, run.controller.timeline.histories)._sample()
         assert list(message) == [frame.path for frame in run.frames[1:]]
         for frame in run.frames[1:]:
             now = message[frame.path]
@@ -54,7 +54,7 @@ def test_live_status_equals_the_state_at_a_stop(name: str) -> None:
                     )
                 looked += 1
         run.step()
-    assert looked or not any(place.loop.scan_outputs for place in run._internals.symbols.loops)
+    assert looked or not any(place.loop.scan_outputs for place in run.controller.symbols.loops)
 
 
 LONG = """g (int64 M, float v0) => (float v, float[n] vs) {
@@ -79,14 +79,14 @@ def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> t
         while not done.wait(0.02):
             assert all(item.iteration for item in run.underway.values())
 
-    tick = run._internals.timeline._on_tick
+    tick = run.controller.timeline._on_tick
     with ThreadPoolExecutor(2) as threads:
 
         def ticked() -> None:
             tick()
             messages.extend(threads.submit(lambda: list(run.underway.values())).result())
 
-        monkeypatch.setattr(run._internals.timeline, "_on_tick", ticked)
+        monkeypatch.setattr(run.controller.timeline, "_on_tick", ticked)
         asking = threads.submit(ask_all_the_time)
         run.continue_()
         done.set()

@@ -57,7 +57,7 @@ class UnnamedSession(Session):
     """A debuggee that inherits no commands."""
 
     def __init__(self) -> None:
-        self._internals = StaticSession()
+        self.controller = StaticSession()
 
 
 COMMANDS: list[Callable[[Session], object]] = [
@@ -78,9 +78,9 @@ COMMANDS: list[Callable[[Session], object]] = [
     lambda d: d.switch(1),
     lambda d: d.branches,
     lambda d: d.branch,
-    lambda d: d._internals.timeline,
+    lambda d: d.controller.timeline,
     lambda d: d.side_by_side(None, None),  # type: ignore[arg-type]
-    lambda d: d._internals.next_node_to_run(),
+    lambda d: d.controller.next_node_to_run(),
 ]
 
 
@@ -93,8 +93,8 @@ def test_unsupported_operations_are_refused_with_the_reason(command: Callable[[S
 def test_breakpoints_can_be_set_on_any_debuggee() -> None:
     nothing = UnnamedSession()
     assert nothing.breakpoints.add("iter 3").loops == (0,)
-    assert not nothing._internals.is_tested_in_python(nothing.breakpoints[0])
+    assert not nothing.controller.is_tested_in_python(nothing.breakpoints[0])
     nothing.breakpoints.clear()
     nothing.interrupt()
-    nothing._internals.emit_log("logged_text")
+    nothing.controller.emit_log("logged_text")
     assert nothing.logged == ["logged_text"]

@@ -17,6 +17,7 @@ import openvino_peer
 from cli_runner import save_text_model as saved
 from loopdbg.debugger.frontends.console.console import Console
 from loopdbg.runtime.errors import ModelError, UsageError
+from loopdbg.runtime.frame import frame_reader
 from recordings import record_run
 from text_models import NESTED, model, proto, sample
 
@@ -115,7 +116,7 @@ def test_ir_with_its_constants(tmp_path: Path) -> None:
     loaded, inputs = sample("lstm.xml")
     session = loopdbg.Session(loaded, inputs)
     session.set("h", np.full_like(session.frame.carried["h"], 0.25))
-    constant = next(name for name, value in session.frame._internals.scope().items() if value.constant is not None
+    constant = next(name for name, value in frame_reader(session.frame).scope().items() if value.constant is not None
                     and value.constant.dtype == np.float32)  # fmt: skip
     session.assign(f"`{constant}` = `{constant}` * 0.5")
     files = session.save(tmp_path / "fixed.xml")

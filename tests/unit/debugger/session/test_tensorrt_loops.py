@@ -15,7 +15,7 @@ from loopdbg.debugger.describe.node_text import NodeFormatter
 from loopdbg.debugger.describe.termination_text import termination_sentences
 from loopdbg.debugger.frontends.console.console import Console
 from loopdbg.debugger.termination.explanation import explain_termination
-from loopdbg.debugger.trace.reader import Trace
+from loopdbg.debugger.trace.reader import Trace, store_of
 from loopdbg.debugger.trace.recorder import Recorder
 from loopdbg.debugger.trace.recorder import RecordOptions as Recording
 from loopdbg.debugger.trace.replay import Replay
@@ -75,18 +75,18 @@ def test_boundary_knows_whether_its_iteration_runs() -> None:
 
 def test_condition_nodes_come_before_the_boundary_in_both_directions() -> None:
     session = start()
-    forward = [session._internals.engine.position]
+    forward = [session.controller.engine.position]
     for _ in range(5):
         session.next_node()
-        forward.append(session._internals.engine.position)
+        forward.append(session.controller.engine.position)
     assert forward == sorted(forward)
-    names = [session._internals.engine.plan.code[position[-1]].node for position in forward[1:]]
+    names = [session.controller.engine.plan.code[position[-1]].node for position in forward[1:]]
     assert [node.outputs[0].name for node in names if node is not None][:3] == ["below", "doubled", "below"]
     for position in reversed(forward[:-1]):
         session.back_node()
         # The first node of an iteration follows its boundary.
-        assert session._internals.engine.position <= position
-    assert session._internals.engine.position <= forward[1]
+        assert session.controller.engine.position <= position
+    assert session.controller.engine.position <= forward[1]
 
 
 def test_every_way_to_a_position_gives_the_same_state() -> None:
@@ -206,8 +206,8 @@ def test_run_resumes_from_its_trace(tmp_path: Path, after: int) -> None:
         loaded.execute(FEEDS, on_iteration=hook)
     recorder.close()
     with Trace.open(path) as trace:
-        position = find_resume_point(trace._internals, loaded)
-        run = loaded.execute(FEEDS, begin=lambda engine: restore_engine(engine, position, trace._internals))
+        position = find_resume_point(store_of(trace), loaded)
+        run = loaded.execute(FEEDS, begin=lambda engine: restore_engine(engine, position, store_of(trace)))
     whole = loaded.execute(FEEDS)
     assert all(np.array_equal(run.outputs[name], value) for name, value in whole.outputs.items())
     assert (run.loops[0].iterations, run.loops[0].stopped_by) == (3, StoppedBy.CONDITION)
@@ -220,7 +220,7 @@ def test_run_resumes_from_its_trace(tmp_path: Path, after: int) -> None:
 def test_breakpoints_on_boundary_state(condition: str, iteration: int) -> None:
     for native in (True, False):
         session = start()
-        session._internals.engine.binder.native_enabled = native
+        session.controller.engine.binder.native_enabled = native
         console_output(session, f"break if {condition}")
         session.continue_()
         assert session.frame.iteration == iteration

@@ -19,6 +19,7 @@ from loopdbg.debugger.session.snapshot import FrameSnapshot
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.errors import UsageError
+from loopdbg.runtime.frame import frame_reader
 from loopdbg.runtime.graph import Value
 from loopdbg.runtime.graph.graph_json import MAX_INLINE_BYTES
 from loopdbg.tui.render.branch_rows import BranchHistory
@@ -99,7 +100,7 @@ def test_replay_shows_every_stop_of_the_session(tmp_path: Path, name: str) -> No
                 session.finish()
                 replay.finish()
             elif (
-                not replay._internals.trace.entry(replay._internals.boundary.entry).around
+                not replay.controller.trace.entry(replay.controller.boundary.entry).around
                 and replay.frame.stopped_by is None
                 and moves % 3 == 1
             ):  # type: ignore[union-attr]
@@ -188,7 +189,7 @@ def test_partial_recording_shows_what_it_has(tmp_path: Path) -> None:
         assert frame.iteration == 8
         # The values carried into iteration 7 are unknown, and some scan elements are missing.
         assert frame.back_edges[0].previous is None and frame.back_edges[0].value == 8
-        assert frame.scan_outputs == {} and [int(e) for e in frame._internals.scan_tail(0, 9)[3]] == [3, 7]
+        assert frame.scan_outputs == {} and [int(e) for e in frame_reader(frame).scan_tail(0, 9)[3]] == [3, 7]
         with pytest.raises(UsageError, match="the nearest are 4 and 8"):
             replay.goto(6)
         with pytest.raises(KeyError, match="a recording with nodes holds all body values"):

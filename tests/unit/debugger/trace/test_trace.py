@@ -16,6 +16,7 @@ import loopdbg
 from comparable_values import all_exact_bits, exact_bits
 from loopdbg.debugger.trace import recorder as recorders
 from loopdbg.debugger.trace import writer as writers
+from loopdbg.debugger.trace.reader import store_of
 from loopdbg.debugger.trace.recorder import Recorder
 from loopdbg.debugger.trace.row_encoder import BoundaryBatch, RowEncoder, TypeTable
 from loopdbg.debugger.trace.trace_store import TraceStore
@@ -220,7 +221,7 @@ def test_entries_and_lookups(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
             trace.boundaries("x")
         with pytest.raises(UsageError, match="several loops called 'Loop_1'"):
-            trace._internals.loop_index(inner.name)
+            store_of(trace).loop_index(inner.name)
 
 
 def test_every_and_only(tmp_path: Path) -> None:
@@ -257,11 +258,11 @@ def test_unchanged_values_are_stored_once(tmp_path: Path) -> None:
         for a, b in zip(trace.boundaries(), seen, strict=True):
             assert_same_boundary(a, b)
         stored = dict(
-            trace._internals.rows(
+            store_of(trace).rows(
                 "SELECT p.name, count(v.data) FROM value v JOIN port p ON p.id = v.port GROUP BY p.name"
             )
         )
-        (both,) = next(trace._internals.rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
+        (both,) = next(store_of(trace).rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
     assert stored["x"] == 1
     # A node's result and the value that the back edge carries next are one value.
     assert stored["y"] + stored["z"] == 51

@@ -43,7 +43,7 @@ def test_unknown_location_moves_nothing(where: str) -> None:
 
 def test_location_before_the_loops_is_refused() -> None:
     session = loopdbg.debug("sample_models/newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6})
-    first = next(line for line in session._internals.symbols.pseudo_code.lines if line.node is not None)
+    first = next(line for line in session.controller.symbols.pseudo_code.lines if line.node is not None)
     with pytest.raises(loopdbg.UsageError, match="runs before the first loop"):
         session.until(f"line {first.number}")
     assert session.stop.text == "before iteration 0 of loop 'sqrt'" and not len(session.breakpoints)

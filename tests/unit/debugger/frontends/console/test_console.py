@@ -210,8 +210,8 @@ def test_nested_loops() -> None:
 )
 def test_invalid_line_gives_one_message_and_changes_nothing(line: str, error: str) -> None:
     talk = start_count()
-    before = talk.session._internals.position
+    before = talk.session.controller.position
     (message,) = talk(line)
     assert message.startswith(f"error: {error}")
-    assert talk.session._internals.position == before
+    assert talk.session.controller.position == before
     assert len(talk.session.breakpoints) == 0 and len(talk.session.branches) == 1

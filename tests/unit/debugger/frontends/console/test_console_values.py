@@ -94,7 +94,7 @@ def test_values_and_history() -> None:
     assert talk("info locals") == ["M = 20", "bound = 99", "c = true", "`cond` = true", "i = 0", "v0 = 5", "v_in = 5"]
     assert talk.last_line("info h").endswith("of 512 MB, on 1 branch")
     assert talk.last_line("set history 2k").endswith("of 2 KB, on 1 branch")
-    assert talk.session._internals.timeline.limit_bytes == 2048
+    assert talk.session.controller.timeline.limit_bytes == 2048
     assert talk("info f") == talk("frame")
 
 
