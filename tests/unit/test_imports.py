@@ -109,13 +109,14 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     assert ran.status == 0, ran.err
     results = set(ran.out.split())
     if command == "info":
-        assert {name.split(".")[2] for name in results} == {"value_text", "describe", "expression", "statistics"}
+        assert {name.split(".")[2] for name in results} == {"value_json", "value_text", "describe", "expression", "statistics"}
         assert "loopdbg.debugger.expression.evaluate" not in results
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
         statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".tensor_ref")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
-        assert results <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
+        texts = {"loopdbg.debugger.value_json", "loopdbg.debugger.value_text"}
+        assert results <= {*texts, *words, *statistics, *arrays}
 
 
 def test_this_test_would_notice() -> None:

@@ -16,6 +16,7 @@ from ...describe.value_names import display_name
 from ...session.session import Session
 from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
 from ...statistics.value_history import Evolution
+from ...value_json import json_number
 from ...value_text import value_text
 from ..sanitize import MultilineText
 from .html_repr import type_text
@@ -36,12 +37,8 @@ class NotebookStopView:
     def __init__(self, session: Session, snapshot: Snapshot) -> None:
         self.session, self.snapshot = session, snapshot
         self.frame: FrameSnapshot = snapshot.frame
-        running = not snapshot.done
-        live = next((f for f in (session.frame, *session.frames) if f.index == self.frame.index), session.frame)
-        self._live_frame = live
-        controller = session.controller
-        marked = session.breakpoints.marked_nodes()
-        self.listing: Listing = self.frame.listing(controller.symbols.pseudo_code, running=running, breakpoints=marked)
+        source, marked = session.controller.symbols.pseudo_code, session.breakpoints.marked_nodes()
+        self.listing: Listing = self.frame.listing(source, running=not snapshot.done, breakpoints=marked)
 
     def as_json(self) -> dict[str, Any]:
         """The view as JSON data."""
@@ -125,12 +122,12 @@ class NotebookStopView:
 
     def _condition_entry(self) -> dict[str, Any]:
         """The loop's condition, and its explanation by ``why``."""
-        frame = self._live_frame
+        frame = self.session.frame
         if frame.loop is None:
             return {"value": None, "limit": "", "why": "", "whole": ""}
         trips = declared_trip_count(frame)
         try:
-            why = self.session.why(frame)
+            why = self.session.why()
             headline, text = why.headline, str(why)
         except LoopdbgError as error:
             headline = text = str(error)
@@ -166,7 +163,7 @@ class NotebookStopView:
 
 def _scan_entry(scan: ScanSnapshot) -> dict[str, Any]:
     tail: Sequence[Any] = scan.tail
-    numbers = [_finite_number(value) for value in tail if np.size(value) == 1]
+    numbers = [_plotted_number(value) for value in tail if np.size(value) == 1]
     return {
         "name": scan.name,
         "type": f"{scan.dtype} {list(scan.shape)}",
@@ -183,12 +180,9 @@ def _history_points(evolution: Evolution, name: str) -> list[float | None]:
         return []
     values = history.values
     step = -(-len(values) // _MAX_HISTORY_POINTS) or 1
-    return [_finite_number(value) for value in values[::step]]
+    return [json_number(value) for value in values[::step]]
 
 
-def _finite_number(value: Any) -> float | None:
+def _plotted_number(value: Any) -> float | None:
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        return None
-    number = float(array.reshape(()))
-    return number if np.isfinite(number) else None
+    return json_number(array.item()) if array.dtype.kind in "biuf" else None

@@ -22,9 +22,9 @@ from ....debugger.compare.report.findings import (
     StaticDifference,
     TripDifference,
 )
+from ....debugger.value_json import json_element, json_number, json_with_elements
 from ....runtime.graph import UNKNOWN_ORIGIN
 from ..remedies import match_text
-from ..value_json import json_element, json_number, json_with_elements
 
 
 def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:

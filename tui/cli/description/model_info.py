@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ....debugger.describe.termination import part_count, termination_rule
+from ....debugger.value_json import json_element
 from ....runtime.errors import LoopdbgError
 from ....runtime.graph import (
     MAIN,
@@ -27,7 +28,6 @@ from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import LoopNode, Model
 from ....runtime.ops.registry import resolve
 from ...render.formatting import dtype_name, value_text
-from ..value_json import json_element
 
 if TYPE_CHECKING:
     from ....debugger.describe.node_text import NodeFormatter

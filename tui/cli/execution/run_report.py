@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ....debugger.describe.termination import stop_cause
+from ....debugger.value_json import json_with_statistics
 from ....runtime.model import Data, LoopTotals, Run
 from ....runtime.text import count_text, duration_text
 from ...render.formatting import dtype_name, escape_unprintable, value_text
-from ..value_json import json_with_statistics
 
 #: Longest text of a value; longer values are summarised.
 VALUE_MAX_CHARS = 100

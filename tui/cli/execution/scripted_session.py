@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ....debugger.value_json import compact_json
 from ....runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ....runtime.model import Run as Result
-from .. import terminal, value_json
+from .. import terminal
 from ..remedies import error_text
 from .ci_checks import CheckReport
 from .time_limit import TimeLimit
@@ -353,5 +354,5 @@ def stop_json(snapshot: Snapshot) -> dict[str, Any]:
         "loop": frame.path,
         "iteration": frame.iteration if frame.loop is not None else None,
         "breakpoint": stop.breakpoints[0] if stop.breakpoints else None,
-        "carried": {name: value_json.compact_json(value) for name, value in frame.carried.items()},
+        "carried": {name: compact_json(value) for name, value in frame.carried.items()},
     }

@@ -10,9 +10,9 @@ from typing import Any
 
 from ....debugger.sweep.row import Row, Status
 from ....debugger.sweep.summary import HistogramBar, LoopSummary, ModelSummary
+from ....debugger.value_json import json_number
 from ....runtime.text import count_text, duration_text
 from ...render.formatting import escape_unprintable, number_text
-from ..value_json import json_number
 
 #: Width of the longest bar.
 _BAR_MAX_CELLS = 40

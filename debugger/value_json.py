@@ -1,4 +1,4 @@
-"""Values as strict JSON for ``--json``: non-finite numbers are null."""
+"""Values as strict JSON, for reports and pages: non-finite numbers are null."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Array
-from ...runtime.model import Data
-from ..render.formatting import TensorStatistics, dtype_name
+from ..runtime.graph import Array
+from ..runtime.model import Data
+from .statistics.tensor_ref import TensorStatistics
+from .value_text import dtype_name
 
 #: Larger tensors are not written out.
 WRITTEN_ELEMENTS_MAX = 64
