@@ -56,14 +56,14 @@ def child_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return environment
 
 
-def python_command(*arguments: str, python: str = "") -> list[str]:
-    """The argument list of an isolated interpreter; ``python``: by default that of this process."""
+def python_command(*arguments: str) -> list[str]:
+    """The argument list of an isolated interpreter."""
     flags = ["-P"]
     if sys.flags.ignore_environment:
         flags.append("-E")
     if sys.flags.no_user_site:
         flags.append("-s")
-    return [python or sys.executable, *flags, *arguments]
+    return [sys.executable, *flags, *arguments]
 
 
 def call_command(module: str, function: str, *arguments: str) -> list[str]:

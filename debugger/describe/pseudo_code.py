@@ -117,7 +117,6 @@ class PseudoCode:
         self._spans = spans
         self._loops: dict[Loop, PseudoCode] = {}
         self._loop_texts: dict[Loop, LoopText] = {}
-        self._by_number = {line.number: line for line in self.lines}
         self._by_node = {line.node: line for line in self.lines if line.node is not None}
 
     def __repr__(self) -> str:
@@ -125,10 +124,6 @@ class PseudoCode:
 
     def __str__(self) -> str:
         return escape_lines(self.text())
-
-    def line_at(self, number: int) -> PseudoCodeLine | None:
-        """The line with a number; None if there is none."""
-        return self._by_number.get(number)
 
     def line_of(self, node: Node) -> PseudoCodeLine | None:
         """The line of a node; None if the node is elsewhere."""

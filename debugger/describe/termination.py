@@ -121,27 +121,6 @@ def termination_rule(loop: Loop, origins: ProducerMap) -> TerminationRule:
     )
 
 
-def forwards_condition(loop: Loop, origins: ProducerMap) -> bool:
-    """Whether the body's condition is the initial one, carried unchanged."""
-    if loop.condition is None:
-        return False
-    source = origins.skip_identities(loop.condition)
-    edge = next((edge for edge in loop.back_edges if edge.param is source), None)
-    return (
-        edge is not None
-        and origins.skip_identities(edge.result) is source
-        and begins_with_condition(edge, loop, origins)
-    )
-
-
-def begins_with_condition(edge: BackEdge, loop: Loop, origins: ProducerMap) -> bool:
-    """Whether the initial value of an edge is the initial condition."""
-    initial = loop.initial_condition
-    if isinstance(edge.initial, SlicedInput) or initial is None:
-        return False
-    return origins.skip_identities(edge.initial) is origins.skip_identities(initial)
-
-
 def carried_condition(loop: Loop) -> BackEdge | None:
     """The back edge whose parameter is the condition tested before each iteration, if there is one."""
     if loop.condition_node_count is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from ...runtime.errors import UsageError
 from ...runtime.text import escape_unprintable
 
@@ -33,16 +31,10 @@ class ExpressionError(UsageError):
         self.text = text
         self.position = min(max(position, 0), len(text))
         self.hint = _truncate(escape_unprintable(hint))
-        excerpt, _ = _excerpt(text, self.position)
+        excerpt = _excerpt(text, self.position)
         message = f"{self.problem} at column {self.position + 1} of '{excerpt}'" if text.strip() else self.problem
         self.message = message + (f"; {self.hint}" if hint else "")
         super().__init__(self.message)
-
-    def caret_text(self) -> str:
-        """Two lines for a console: the expression, and a caret under the character with the problem."""
-        excerpt, column = _excerpt(self.text, self.position)
-        padding = " " * sum(_column_width(c) for c in excerpt[:column])
-        return f"{excerpt}\n{padding}^ {self.problem}" + (f"; {self.hint}" if self.hint else "")
 
 
 class NoValueError(ExpressionError, ScopeError):
@@ -58,23 +50,15 @@ class EvaluationProblem(Exception):
         self.hint = hint
 
 
-def _excerpt(text: str, position: int) -> tuple[str, int]:
-    """The part of a text around a position on one line, control characters as escapes, and the position in it."""
+def _excerpt(text: str, position: int) -> str:
+    """The part of a text around a position on one line, control characters as escapes."""
     start, end = 0, len(text)
     if end > _EXCERPT_CHARS:
         start = min(max(position - _EXCERPT_CHARS // 2, 0), end - _EXCERPT_CHARS)
         end = start + _EXCERPT_CHARS
-    prefix = ("…" if start else "") + escape_unprintable(text[start:position])
-    return prefix + escape_unprintable(text[position:end]) + ("…" if end < len(text) else ""), len(prefix)
+    return ("…" if start else "") + escape_unprintable(text[start:end]) + ("…" if end < len(text) else "")
 
 
 def _truncate(text: str) -> str:
     """Shorten a message, since names can be of any length."""
     return text if len(text) <= _MAX_MESSAGE_CHARS else text[: _MAX_MESSAGE_CHARS - 1] + "…"
-
-
-def _column_width(char: str) -> int:
-    """The number of terminal columns of a character."""
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

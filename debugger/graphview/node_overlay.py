@@ -85,7 +85,6 @@ class NodeOverlay:
     skipped: frozenset[int] = frozenset()
     scan_counts: Mapping[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     loop_progress: Mapping[int, str] = field(default_factory=dict)
-    finite_check_incomplete: bool = False
 
 
 def build_overlay(view: GraphView, states: GraphFrameStates) -> NodeOverlay:
@@ -108,7 +107,6 @@ def build_overlay(view: GraphView, states: GraphFrameStates) -> NodeOverlay:
         frozenset(k for k, node_state in node_states.items() if node_state is NodeState.SKIPPED),
         {k: state.scans[index] for k, index in reader.scan_boxes() if index < len(state.scans)},
         running,
-        checker.remaining_elements <= 0,
     )
 
 

@@ -12,7 +12,7 @@ from .loop_modes import LoopMode
 from .question import Question, QuestionGenerator, RunText, format_answer, render_text
 from .scene import Scene
 
-CARD_WIDTH_CHARS, CARD_MAX_LINES = 76, 6
+CARD_WIDTH_CHARS = 76
 #: Text to wrap, or parts to place side by side without wrapping.
 Paragraph = str | tuple[str, ...]
 #: Writes the note on other runtimes for a scene; the second argument describes a comparison.

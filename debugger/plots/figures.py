@@ -76,9 +76,8 @@ class Curve:
         return f"norm of {self.label}" if self.history.is_tensor else self.label
 
 
-def plot_curves(curves: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
-    """Plot values over iterations, each on its own axes. ``log``: None chooses by the range; ``remark``: a line below
-    the title."""
+def plot_curves(curves: Sequence[Curve], title: str, *, remark: str = "") -> Figure:
+    """Plot values over iterations, each on its own axes. ``remark``: a line below the title."""
     curves, remark = _limit_shown(curves, _MAX_AXES, remark)
     rows = max(1, len(curves))
     figure = _create_figure(rows)
@@ -86,7 +85,7 @@ def plot_curves(curves: Sequence[Curve], title: str, *, log: bool | None = None,
     for k, (axis, curve) in enumerate(zip(axes, curves, strict=False)):
         _draw_curve(axis, curve, k)
         axis.set_ylabel(_label_text(curve.quantity, _ROW_LABEL_MAX_CHARS if rows > 1 else _SINGLE_LABEL_MAX_CHARS))
-        _set_scale(axis, [curve], log)
+        _set_scale(axis, [curve], None)
         _add_bucket_note(axis, curve.history)
     axes[0].set_title(remark, fontsize="small", loc="left")
     _finish_figure(figure, axes[-1], title)

@@ -15,8 +15,9 @@ from ..describe.condition import condition_slice
 from ..frame_protocol import FrameProtocol, FrameReader
 from ..statistics.value_history import Evolution, ValueHistory
 
-#: Approximate maximum size of the carried values at the boundaries that ``recent_boundaries`` returns.
-_RECENT_BYTES = 64 << 20
+#: Maximum number of the boundaries that ``recent_boundaries`` returns, and approximate maximum size of their carried
+#: values.
+_RECENT_BOUNDARIES, _RECENT_BYTES = 24, 64 << 20
 
 
 @public_class
@@ -56,18 +57,18 @@ class IterationValues:
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
 
-    def recent_boundaries(self, count: int = 24) -> list[Mapping[str, Any]]:
+    def recent_boundaries(self) -> list[Mapping[str, Any]]:
         """Return the last boundaries of this entry, oldest first, up to the current one and without gaps: the carried
         values and the computed values that the condition depends on; fewer boundaries if they are large."""
         frame = self.frame.current()
         if frame.loop is None:
             return []
-        recorded = self._recent_from_history(frame.loop, count)
+        recorded = self._recent_from_history(frame.loop, _RECENT_BOUNDARIES)
         if recorded is not None:
             return recorded
         computed = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
         size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
-        count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
+        count = max(min(_RECENT_BOUNDARIES, _RECENT_BYTES // max(size, 1)), 2)
         boundaries: list[Mapping[str, Any]] = []
         for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
             boundary_frame = frame if iteration == frame.iteration and frame.at_boundary else self.boundary(iteration)

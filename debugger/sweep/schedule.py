@@ -30,13 +30,10 @@ class SweepTask:
 class SweepSchedule:
     """The remaining cases, by job; ``workers``: number of parallel workers. ``whole``: ranges are not split."""
 
-    def __init__(
-        self, remaining: Sequence[Iterable[Interval]], workers: int, seconds: float = TASK_SECONDS, whole: bool = False
-    ) -> None:
+    def __init__(self, remaining: Sequence[Iterable[Interval]], workers: int, whole: bool = False) -> None:
         self._remaining = [deque(intervals) for intervals in remaining]
         self._retries: deque[SweepTask] = deque()
         self._workers = workers
-        self._task_seconds = seconds
         self._unsplit = whole
         #: By job: the number of cases of the next task, None before the first, and of cases not in a task yet.
         self._task_sizes: list[int] = [FIRST_TASK_CASES] * len(self._remaining)
@@ -67,7 +64,7 @@ class SweepSchedule:
     def record_duration(self, task: SweepTask, seconds: float) -> None:
         """Record the duration of a task."""
         size = self._task_sizes[task.job]
-        fitting = int(len(task) * self._task_seconds / max(seconds, 1e-6))
+        fitting = int(len(task) * TASK_SECONDS / max(seconds, 1e-6))
         self._task_sizes[task.job] = max(1, min(fitting, size * TASK_GROWTH_FACTOR, MAX_TASK_CASES))
 
     def retry(self, task: SweepTask) -> None:

@@ -25,11 +25,6 @@ class ExtentVariable:
         self.min_valid = 0
         self.max_valid = _MAX_EXTENT
 
-    @property
-    def is_pinned(self) -> bool:
-        """True if the results hold for one number only."""
-        return self.min_valid >= self.max_valid
-
     def pin(self) -> None:
         """Pin the range to the present number."""
         self.min_valid = self.max_valid = self.current

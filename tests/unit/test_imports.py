@@ -109,7 +109,13 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     assert ran.status == 0, ran.err
     results = set(ran.out.split())
     if command == "info":
-        assert {name.split(".")[2] for name in results} == {"value_json", "value_text", "describe", "expression", "statistics"}
+        assert {name.split(".")[2] for name in results} == {
+            "value_json",
+            "value_text",
+            "describe",
+            "expression",
+            "statistics",
+        }
         assert "loopdbg.debugger.expression.evaluate" not in results
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}

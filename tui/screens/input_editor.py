@@ -50,7 +50,7 @@ _COLUMNS = (
 class InputsScreen(MainScreen):
     """A row for each input; the app's result is whether to open the model with them."""
 
-    def __init__(self, draft: EditableInputs, model: str, note: str = "", actions: Sequence[Action] = ACTIONS) -> None:
+    def __init__(self, draft: EditableInputs, model: str, actions: Sequence[Action] = ACTIONS) -> None:
         super().__init__(ScreenKind.INPUTS, actions)
         self.draft = draft
         self.selected_row = 0
@@ -58,8 +58,8 @@ class InputsScreen(MainScreen):
         self._prompt_kind = ""
         self.rows_box = LineBox("Inputs", "input-rows")
         self.prompt = LineInput(compact=True, id="input-line")
-        self.message_label = Static(note, id="input-message")
-        self.note = note
+        self.message_label = Static(id="input-message")
+        self.note = ""
 
     def compose(self) -> ComposeResult:
         head = f"{escape_unprintable(self._model)} needs inputs, and none were given: these are random"

@@ -291,13 +291,13 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.move_to(0 if direction == "home" else len(self.lines) - 1)
 
-    def find_text(self, text: str, direction: int = 1, *, from_cursor: bool = False) -> bool:
+    def find_text(self, text: str, direction: int = 1) -> bool:
         """Move the cursor to the next line (-1: the previous one) with a text; False if there is none."""
         self.search_text = text
         count = len(self.lines)
         needle = text.lower()
         for k in range(count):
-            index = (self.cursor + direction * (k + (0 if from_cursor else 1))) % count
+            index = (self.cursor + direction * (k + 1)) % count
             if needle in self.lines[index].text.lower():
                 self.move_to(index)
                 return True

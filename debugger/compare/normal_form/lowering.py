@@ -282,11 +282,3 @@ class _Lowering:
 
 def _declared_type(value: Value) -> tuple[np.dtype[Any] | None, tuple[Any, ...] | None]:
     return (value.type.dtype, value.type.shape) if isinstance(value.type, TensorType) else (None, None)
-
-
-def loop_inputs(lowered: LoweredGraph, loop: Loop) -> list[Term]:
-    """The outer terms that a loop reads at its ports."""
-    terms = lowered.loops[loop]
-    ports = [terms.trip_count, terms.initial_condition, *terms.initials.values()]
-    ports += [term.operands[0] for term in terms.slices.values()]
-    return [term for term in ports if term is not None]

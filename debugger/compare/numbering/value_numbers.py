@@ -20,6 +20,8 @@ from ..running.value_comparison import dtype_kind
 
 #: Operator -> attributes that all systems have with one meaning.
 _ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), "CumSum": ("exclusive", "reverse")}
+#: The number of iterations whose computation a colour depends on.
+_COLOR_ITERATIONS = 3
 
 
 class ValueNumberTable:
@@ -93,7 +95,7 @@ class ValueNumbers:
         lost = data.size == 1 and (not rounded.any() or not np.isfinite(rounded.astype(np.float64)).all())
         return data if lost else rounded
 
-    def local_colors(self, rounds: int = 3, with_initial: bool = False) -> Mapping[BackEdge, int]:
+    def local_colors(self, with_initial: bool = False) -> Mapping[BackEdge, int]:
         """Colours of carried values by their computation in a few iterations, whatever they begin with."""
         saved = self.numbers
         classes: dict[Any, int] = {}
@@ -102,7 +104,7 @@ class ValueNumbers:
                 key = saved[initial] if with_initial else None
                 classes[edge] = self.table.number_for(("colour", terms.depth, key))
         conditions = {terms.loop: self.table.number_for(("condition", terms.depth)) for terms in self._loops}
-        for _ in range(rounds):
+        for _ in range(_COLOR_ITERATIONS):
             self._number_terms(classes | conditions)
             classes = {
                 edge: self.table.number_for(("colour", classes[edge], self.numbers[terms.results[edge]]))

@@ -31,7 +31,7 @@ def onnx_terms(context: TermsContext) -> LoopTerms:
         _add_loop_sections(context, terms)
     terms.add_section("captures", context.capture_rows())
     if not is_onnx:
-        terms.requirements += eager_requirements(context, "Pad")
+        terms.requirements += eager_requirements(context)
         _add_requirements(context, terms, as_scan)
     return terms
 

@@ -30,7 +30,7 @@ def openvino_terms(context: TermsContext) -> LoopTerms:
     terms.add_section("back_edges", _back_edge_rows(context))
     if not is_openvino:
         terms.add_section("captures", [(row, _invariant_source(scope)) for row, scope in context.capture_rows()])
-        terms.requirements += eager_requirements(context, "Pad")
+        terms.requirements += eager_requirements(context)
         _add_requirements(context, terms, is_iterator)
     return terms
 

@@ -157,9 +157,8 @@ class TermsContext:
         return [value for value in dict.fromkeys(values) if not isinstance(value.type, TensorType)]
 
 
-def eager_requirements(context: TermsContext, pad: str) -> Iterator[str]:
-    """Requirements of a system that tests the condition after an iteration and does not pad scan outputs; ``pad``: its
-    padding operator."""
+def eager_requirements(context: TermsContext) -> Iterator[str]:
+    """Requirements of a system that tests the condition after an iteration and does not pad scan outputs."""
     loop = context.loop
     if (
         loop.condition_node_count is not None
@@ -175,7 +174,7 @@ def eager_requirements(context: TermsContext, pad: str) -> Iterator[str]:
             context.termination.condition_decides or not _is_trip_count(context, scan.length)
         ):
             yield (
-                f"{display_name(scan.outer)} has the length {context.operand(scan.length)}, whatever runs: {pad} after"
+                f"{display_name(scan.outer)} has the length {context.operand(scan.length)}, whatever runs: Pad after"
                 " the loop adds the zeros"
             )
 

@@ -44,11 +44,6 @@ class ScriptRun:
     status: int
     last_line: str
 
-    @property
-    def shows_finding(self) -> bool:
-        """Whether the finding shows, or the runtime crashed or hung."""
-        return self.status == 1 or self.status < 0
-
 
 @dataclass
 class ReproFolder:
@@ -101,10 +96,10 @@ def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mappi
             pack.script_runs.append(run_script(path))
 
 
-def run_script(path: Path, python: str = "") -> ScriptRun:
-    """Run a script of a folder; ``python``: an interpreter other than that of this process."""
+def run_script(path: Path) -> ScriptRun:
+    """Run a script of a folder."""
     path = path.resolve()
-    process = run_child(python_command(str(path), python=python), timeout=_SCRIPT_TIMEOUT_SECONDS, cwd=path.parent)
+    process = run_child(python_command(str(path)), timeout=_SCRIPT_TIMEOUT_SECONDS, cwd=path.parent)
     if process is None:
         return ScriptRun(path.name, -1, f"no end within {_SCRIPT_TIMEOUT_SECONDS} s")
     lines = (process.stdout.strip() or process.stderr.strip()).decode("utf-8", "replace").splitlines()

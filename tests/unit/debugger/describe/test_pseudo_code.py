@@ -68,8 +68,7 @@ def test_lines_and_nodes_refer_to_each_other() -> None:
     keep = next(line for line in lines.lines if line.text == "keep = err_new > tol")
     assert keep.node is not None and keep.node.op_type == "Greater"
     assert lines.line_of(keep.node) is keep
-    assert lines.line_at(keep.number) is keep
-    assert lines.line_at(0) is None and lines.line_at(999) is None
+    assert lines.lines[keep.number - 1] is keep
     assert lines.line_of(loop) is None  # A node of another load.
     assert [value.name for value in keep.values] == ["keep"]
     assert keep.loop is not None and keep.loop.name == "sqrt"
@@ -96,8 +95,7 @@ def test_loop_by_itself_keeps_its_line_numbers() -> None:
     assert part.lines[0].number > 1
     assert min(line.indent for line in part.lines) == 0
     for line in part.lines:
-        whole = lines.line_at(line.number)
-        assert whole is not None and whole.text == line.text
+        assert lines.lines[line.number - 1].text == line.text
     assert [line.text for line in part.lines if line.kind is LineKind.LOOP] == ["for j in range(K):"]
 
 
