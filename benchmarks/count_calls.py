@@ -1,4 +1,5 @@
-"""Python calls per key press in the TUI: a measure of the cost of a step that does not depend on the machine.
+"""Calls of the program's own Python functions in a key press, a stop of an editor and a run: a measure of their cost
+that does not depend on the machine. A generator counts once for each item.
 
 ``python benchmarks/count_calls.py [MODEL ...]``; ``python benchmarks/run.py --screen`` reports it as well.
 """
@@ -6,9 +7,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import io
 import os
+import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +23,7 @@ from typing import Any
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
 MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "mandelbrot.onnx")
-TERMINAL_SIZE = (120, 36)
+TERMINAL_SIZE = (120, 40)
 #: The folders of the program, and those that draw or format text for drawing.
 COUNTED_PACKAGES = ("runtime", "debugger", "tui")
 DRAWING_PATHS = ("tui/widgets/", "tui/render/", "debugger/describe/", "debugger/value_text.py", "runtime/text.py",
@@ -30,7 +35,8 @@ def count_calls(calls: Counter[CodeType]) -> Iterator[None]:
     """Count the calls of Python functions in this thread."""
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
+        # Bodies of modules and of classes run once, when they are imported.
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             calls[frame.f_code] += 1
 
     sys.setprofile(note)
@@ -91,11 +97,91 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
     return screen_calls, session_calls
 
 
+def calls_of_editor_stop(model: Path) -> Counter[CodeType]:
+    """Return the calls of the adapter for a step of an editor, from the request to the stack and the variables of all
+    scopes, after an earlier one, which imports modules."""
+    import numpy as np
+
+    from loopdbg import Session, load
+    from loopdbg.debugger.frontends.dap.adapter import DapAdapter
+    from loopdbg.debugger.frontends.dap.messages import DapMessageStream
+
+    class Messages(DapMessageStream):
+        """Messages that are encoded, and kept as well."""
+
+        def __init__(self) -> None:
+            super().__init__(io.BytesIO(), io.BytesIO())
+            self.sent: list[Any] = []
+            self.stopped = threading.Event()
+
+        def send(self, message: Any) -> None:
+            super().send(message)
+            self.sent.append(message)
+            if message.get("event") == "stopped":
+                self.stopped.set()
+
+    session = Session(load(model), dict(np.load(model.with_suffix(".inputs.npz"))))
+    messages, calls = Messages(), Counter[CodeType]()
+    adapter = DapAdapter(messages, lambda _: session)
+
+    def ask(command: str, **arguments: Any) -> Any:
+        adapter._handle_request({"seq": 0, "command": command, "arguments": arguments})
+        return messages.sent[-1].get("body")
+
+    def step() -> None:
+        messages.stopped.clear()
+        ask("next", threadId=1)
+        assert messages.stopped.wait(10.0)
+        for frame in ask("stackTrace", threadId=1)["stackFrames"][:1]:
+            for scope in ask("scopes", frameId=frame["id"])["scopes"]:
+                ask("variables", variablesReference=scope["variablesReference"])
+
+    ask("launch", program=str(model))
+    step()
+    with count_calls(calls):
+        # The session moves in a thread of its own.
+        threading.setprofile(sys.getprofile())
+        step()
+        threading.setprofile(None)
+    return calls
+
+
+_COUNT_RUN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import count_calls
+from collections import Counter
+calls = Counter()
+with count_calls.count_calls(calls):
+    from loopdbg.tui.cli import main
+    main(["run", sys.argv[2]])
+print(count_calls.calls_by_file(calls).total(), len(count_calls.calls_by_file(calls)))
+"""
+
+
+def calls_of_run(model: Path) -> tuple[int, int]:
+    """Return the calls and files of ``loopdbg run`` in a new process."""
+    command = [sys.executable, "-c", _COUNT_RUN, str(Path(__file__).parent), str(model)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    calls, files = output.split()[-2:]
+    return int(calls), int(files)
+
+
+def process_lines(names: Sequence[str] = MODELS) -> list[str]:
+    """Return the calls and files of a stop of an editor, and of a run in a new process."""
+    rows = ["", f"{'model':<24} {'editor stop':>12} {'files':>6} {'run':>7} {'files':>6}"]
+    for name in names:
+        stop = calls_by_file(calls_of_editor_stop(SAMPLES / name))
+        calls, files = calls_of_run(SAMPLES / name)
+        rows.append(f"{name:<24} {stop.total():>12} {len(stop):>6} {calls:>7} {files:>6}")
+    return rows
+
+
 def lines(names: Sequence[str] = MODELS) -> list[str]:
-    """Return the calls and files of a step of an iteration (s) and of a node (n)."""
+    """Return the calls and files of a step of an iteration (s) and of a node (n), of a stop and of a run."""
     rows = [
         f"Python calls of a key, {TERMINAL_SIZE[0]}x{TERMINAL_SIZE[1]}",
-        f"{'model':<24} {'key':>3} {'screen':>7} {'session':>8} {'files':>6} {'not drawing':>12} {'libraries too':>15}",
+        f"{'model':<24} {'key':>3} {'screen':>7} {'session':>8} {'files':>6} {'not drawing':>18} {'libraries too':>15}",
     ]
     for name in names:
         for key in "sn":
@@ -103,11 +189,13 @@ def lines(names: Sequence[str] = MODELS) -> list[str]:
             screen, session = calls_by_file(screen_calls), calls_by_file(session_calls)
             files = {*screen, *session}
             others = [path for path in files if not path.startswith(DRAWING_PATHS)]
+            other_calls = sum(screen[path] + session[path] for path in others)
             rows.append(
-                f"{name:<24} {key:>3} {screen.total():>7} {session.total():>8} {len(files):>6} {len(others):>12} "
+                f"{name:<24} {key:>3} {screen.total():>7} {session.total():>8} {len(files):>6} "
+                f"{f'{len(others)} files, {other_calls}':>18} "
                 f"{screen_calls.total() + session_calls.total():>15}"
             )
-    return rows
+    return rows + process_lines(names)
 
 
 if __name__ == "__main__":

@@ -148,7 +148,8 @@ def public_class(cls: _C) -> _C:
         elif isinstance(member, classmethod | staticmethod):
             setattr(cls, name, type(member)(public(member.__func__)))
         elif isinstance(member, property):
-            getter, setter = (None if part is None else public(part) for part in (member.fget, member.fset))
+            getter = None if member.fget is None else public(member.fget)
+            setter = None if member.fset is None else public(member.fset)
             setattr(cls, name, property(getter, setter, member.fdel, member.__doc__))
     return cls
 

@@ -189,9 +189,10 @@ class Node:
     def location_text(self) -> str:
         """Operator set and source line, where known: ``opset 13, model.py:87``, ``net.py:4, called from net.py:10``."""
         domain = f"{self.domain} " if self.is_custom_operator else ""
-        opset = "" if self.origin.script else f"{domain}opset {self.version}"
-        called_from = self.origin.called_from
-        return ", ".join(filter(None, (opset, str(self.origin), called_from and f"called from {called_from}")))
+        origin = self.origin
+        opset = "" if origin.script else f"{domain}opset {self.version}"
+        called_from = origin.called_from
+        return ", ".join(filter(None, (opset, str(origin), called_from and f"called from {called_from}")))
 
 
 @record(eq=False, repr=False)
@@ -489,8 +490,9 @@ def walk(graph: Graph) -> Iterator[Node]:
     """Every node of a graph and of the graphs inside it, in order, outer before inner."""
     for node in graph.nodes:
         yield node
-        for _, inner in bodies(node):
-            yield from walk(inner)
+        if isinstance(node, Loop | If):
+            for _, inner in bodies(node):
+                yield from walk(inner)
 
 
 def loops(graph: Graph) -> Iterator[Loop]:

@@ -17,7 +17,9 @@ class ProducerMap(dict[Value, Node]):
         """The producers of all values of a graph and of the graphs inside it."""
         producers = cls()
         for node in walk(graph):
-            producers.add(node)
+            for value in node.outputs:
+                if value is not None:
+                    producers[value] = node
         return producers
 
     def add(self, node: Node) -> None:

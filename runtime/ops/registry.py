@@ -133,30 +133,34 @@ _FAMILY_MODULES = (
 
 
 def _register(
-    system: System, domain: str, op_types: Sequence[str], since: int, native: bool, pure: bool, sequences: bool = False
-) -> Callable[[Function], Function]:
-    def register(function: Function) -> Function:
-        for op_type in op_types:
-            # OpenVINO's reader ignores the case of types.
-            key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-            entries = _OPERATORS.setdefault(key, [])
-            entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
-            entries.sort(key=lambda entry: -entry.since)
-        return function
-
-    return register
+    system: System,
+    domain: str,
+    op_types: Sequence[str],
+    since: int,
+    native: bool,
+    pure: bool,
+    sequences: bool,
+    function: Function,
+) -> Function:
+    for op_type in op_types:
+        # OpenVINO's reader ignores the case of types.
+        key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
+        entries = _OPERATORS.setdefault(key, [])
+        entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
+        entries.sort(key=operator.attrgetter("since"), reverse=True)
+    return function
 
 
 def onnx(
     *op_types: str, since: int = 1, domain: str = "", native: bool = True, pure: bool = True, sequences: bool = False
 ) -> Callable[[Function], Function]:
     """Register a function for ONNX operators from opset ``since`` on, until a later registration."""
-    return _register(System.ONNX, domain, op_types, since, native, pure, sequences)
+    return functools.partial(_register, System.ONNX, domain, op_types, since, native, pure, sequences)
 
 
 def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = True) -> Callable[[Function], Function]:
     """Register a function for OpenVINO operators from ``opset<since>`` on."""
-    return _register(System.OPENVINO, "", op_types, since, native, pure)
+    return functools.partial(_register, System.OPENVINO, "", op_types, since, native, pure, False)
 
 
 def _attribute_parameters(owner: Function | type) -> list[inspect.Parameter]:
@@ -242,7 +246,10 @@ def definitions() -> list[tuple[System, str, OperatorDefinition]]:
 def find_definition(system: System, domain: str, op_type: str, version: int) -> OperatorDefinition | None:
     """The definition that is valid at an opset version, or None."""
     key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-    return next((entry for entry in _definitions_for(key) if entry.since <= version), None)
+    for entry in _definitions_for(key):
+        if entry.since <= version:
+            return entry
+    return None
 
 
 def operator_system(system: System) -> System:

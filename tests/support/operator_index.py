@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,10 @@ def render_index() -> str:
     results: dict[tuple[str, str, str], set[str]] = {}
     register: Any = registry._register
 
-    def noted(system: Any, domain: str, op_types: Any, *more: Any) -> Callable[[Any], Any]:
-        keep = register(system, domain, op_types, *more)
-
-        def apply(function: Any) -> Any:
-            family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-            results.setdefault((system.value, domain, family), set()).update(op_types)
-            return keep(function)
-
-        return apply
+    def noted(system: Any, domain: str, op_types: Any, *more: Any) -> Any:
+        family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+        results.setdefault((system.value, domain, family), set()).update(op_types)
+        return register(system, domain, op_types, *more)
 
     registry._register = noted
     for family in registry._FAMILY_MODULES:

@@ -194,20 +194,20 @@ def _inner_graphs(proto: GraphProto | FunctionProto) -> Iterator[tuple[str, Grap
                 yield from _inner_graphs(attribute.g)
 
 
-def all_names(proto: GraphProto | FunctionProto) -> Iterator[str]:
+def all_names(proto: GraphProto | FunctionProto) -> list[str]:
     """Every name in a graph and in the graphs inside it."""
-    yield proto.name
+    names = [proto.name]
     if isinstance(proto, GraphProto):
-        for info in (*proto.input, *proto.output, *proto.initializer):
-            yield info.name
+        names += [info.name for info in (*proto.input, *proto.output, *proto.initializer)]
     else:
-        yield from (*proto.input, *proto.output)
+        names += (*proto.input, *proto.output)
     for node in proto.node:
-        yield from (node.op_type, node.name, node.domain, node.overload, *node.input, *node.output)
+        names += (node.op_type, node.name, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:
-            yield attribute.name
+            names.append(attribute.name)
             if attribute.type == AttributeProto.GRAPH:
-                yield from all_names(attribute.g)
+                names += all_names(attribute.g)
+    return names
 
 
 def _defined_names(graph: GraphProto) -> set[str]:

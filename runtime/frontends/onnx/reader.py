@@ -146,9 +146,10 @@ def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Gra
     """
     model = as_own_model(model)
     try:
-        for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
-            if not isinstance(name, str):  # protobuf returns bytes for text that is not UTF-8
-                raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
+        for proto in (model.graph, *model.functions):
+            for name in all_names(proto):
+                if not isinstance(name, str):  # protobuf returns bytes for text that is not UTF-8
+                    raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_expanded_size(model)
         graph = _OnnxGraphReader(
             model, ExternalDataReader(folder or os.path.dirname(os.path.abspath(label)))

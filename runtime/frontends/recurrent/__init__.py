@@ -7,6 +7,7 @@ direction, unless they are constants), nodes after them the outputs. A shorter s
 the missing steps.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +16,12 @@ from ...graph import Graph, System, walk
 __all__ = ["expand_recurrent_operators", "layer_function"]
 
 #: Other models do not import the expansion.
-_RECURRENT_NAMES = ("LSTM", "GRU", "RNN")
+_RECURRENT_NAME = re.compile("LSTM|GRU|RNN", re.IGNORECASE)
 
 
 def layer_function(system: System, domain: str, op_type: str, version: int) -> Callable[..., Any] | None:
     """The layer function of a recurrent operator, whose keywords are its attributes; None for other operators."""
-    if not _may_be_recurrent(op_type):
+    if not _RECURRENT_NAME.search(op_type):
         return None
     from . import layers
 
@@ -34,12 +35,7 @@ def expand_recurrent_operators(graph: Graph) -> None:
         ModelError: invalid attributes or inputs of an operator.
         UnsupportedError: an unknown activation.
     """
-    if any(_may_be_recurrent(node.op_type) for node in walk(graph)):
+    if any(_RECURRENT_NAME.search(node.op_type) for node in walk(graph)):
         from . import expansion
 
         expansion.expand_recurrent_operators(graph)
-
-
-def _may_be_recurrent(op_type: str) -> bool:
-    upper = op_type.upper()
-    return any(name in upper for name in _RECURRENT_NAMES)
