@@ -46,11 +46,18 @@ class PlotRequest:
             UsageError: the request is invalid.
         """
         if self.kind not in PLOT_KINDS:
-            raise UsageError(f"what is drawn is one of {', '.join(PLOT_KINDS)}, not '{self.kind}'")
+            raise UsageError(
+                f"what is drawn is one of {', '.join(PLOT_KINDS)}, not '{self.kind}'",
+                name="kind",
+                expected=", ".join(PLOT_KINDS),
+                got=self.kind,
+            )
         if against and self.kind not in ("carried", "norms"):
-            raise UsageError(f"two runs are compared in what is carried, not in '{self.kind}'")
+            raise UsageError(
+                f"two runs are compared in what is carried, not in '{self.kind}'", name="kind", got=self.kind
+            )
         if self.kind == "condition" and self.name is not None:
-            raise UsageError("a loop has one condition; leave the name out")
+            raise UsageError("a loop has one condition; leave the name out", name="name")
 
 
 @public
@@ -136,7 +143,9 @@ def _frame_to_plot(session: Session, request: PlotRequest, moves: bool) -> Sessi
         running = (frame for frame in (session.frame, *reversed(session.frames)) if frame.loop is not None)
         match = next((frame for frame in running if request.loop is None or frame.loop is symbol.loop), None)
         if match is None:
-            raise UsageError(f"no loop '{symbol.loop.name}' is running here; step into it, or draw the model")
+            raise UsageError(
+                f"no loop '{symbol.loop.name}' is running here; step into it, or draw the model", loop=symbol.loop.name
+            )
         return match
     error = run_to_loop_end(session, symbol, request.entry)
     # Reaching the iteration limit is no error: plot what ran before it.
@@ -153,14 +162,16 @@ def resolve_loop(session: Session, request: PlotRequest) -> LoopSymbol:
     """
     symbols = session.controller.symbols.loops
     if not symbols:
-        raise UsageError(f"{session.model.name} has no loop to draw; graph draws the model itself")
+        raise UsageError(
+            f"{session.model.name} has no loop to draw; graph draws the model itself", name=session.model.name
+        )
     if request.loop is None:
         return next((s for s in symbols if plots.can_plot(request.kind, s.loop, request.name)), symbols[0])
     match = next((s for s in symbols if request.loop in (s.loop.name, s.path)), None)
     if match is None:
         hint = did_you_mean(request.loop, [s.loop.name for s in symbols])
         names = hint or f"; it has {', '.join(repr(s.loop.name) for s in symbols)}"
-        raise UsageError(f"{session.model.name} has no loop '{request.loop}'{names}")
+        raise UsageError(f"{session.model.name} has no loop '{request.loop}'{names}", loop=request.loop)
     return match
 
 
@@ -187,7 +198,9 @@ def run_to_loop_end(
             return error
         if session.done:
             problem = "was not entered" if iteration is None else f"has no iteration {iteration}"
-            raise UsageError(f"loop '{symbol.loop.name}' {problem}{' so often' if entry else ''}")
+            raise UsageError(
+                f"loop '{symbol.loop.name}' {problem}{' so often' if entry else ''}", loop=symbol.loop.name
+            )
         stop = session.continue_()
         if stop.reason is Reason.ERROR:
             raise ExecutionError(stop.text)
@@ -238,5 +251,7 @@ def inputs_for_second_model(model: Model, inputs: Mapping[str, Data], name: str)
     """
     missing = [port.name for port in model.inputs if port.name not in inputs and not port.optional]
     if missing:
-        raise InputError(f"{name} is given the inputs of the other run, which has none called '{missing[0]}'")
+        raise InputError(
+            f"{name} is given the inputs of the other run, which has none called '{missing[0]}'", name=missing[0]
+        )
     return {port.name: inputs[port.name] for port in model.inputs if port.name in inputs}

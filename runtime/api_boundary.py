@@ -200,7 +200,12 @@ def _wrong_argument_error(
         kinds = [kind.partition("[")[0] for kind in str(declared.annotation).split(" | ")]
         mismatched = [item for item in values if not any(_matches_annotation(item, kind) for kind in kinds)]
         if mismatched:
-            return UsageError(f"{name}: {parameter} must be {declared.annotation}, not {type(mismatched[0]).__name__}")
+            return UsageError(
+                f"{name}: {parameter} must be {declared.annotation}, not {type(mismatched[0]).__name__}",
+                name=parameter,
+                expected=str(declared.annotation),
+                got=type(mismatched[0]).__name__,
+            )
     return None
 
 

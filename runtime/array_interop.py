@@ -25,10 +25,14 @@ def to_checked_array(value: Any) -> Any:
     except Exception as error:
         raise UsageError(f"this {type_name(value)} cannot be made an array: {one_line(error)}") from None
     if masked:
-        raise UsageError("this masked array has masked elements; fill them (x.filled(0))")
+        raise UsageError("this masked array has masked elements; fill them (x.filled(0))", got="masked elements")
     dtype = getattr(array, "dtype", None)
     if dtype is None or (dtype.kind not in "biufcOUST" and not is_ml_dtype(dtype)):
-        raise UsageError(f"this {type_name(value)} is of dtype {dtype}; numbers, booleans or strings are needed")
+        raise UsageError(
+            f"this {type_name(value)} is of dtype {dtype}; numbers, booleans or strings are needed",
+            expected="numbers, booleans or strings",
+            got=str(dtype),
+        )
     if dtype.kind in "UT":
         return array.astype(object)
     if dtype.kind == "O" and not all(isinstance(item, str | bytes | int) for item in array.flat):

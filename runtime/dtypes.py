@@ -91,7 +91,7 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
 
     scalar_type = getattr(ml_dtypes, name, None)
     if scalar_type is None:
-        raise UnsupportedError(f"element type '{shown_name}' is not supported")
+        raise UnsupportedError(f"element type '{shown_name}' is not supported", got=shown_name)
     dtype: np.dtype[Any] = np.dtype(scalar_type)
     return dtype
 
@@ -114,7 +114,7 @@ def dtype_from_onnx(code: int) -> np.dtype[Any]:
         UnsupportedError: the number is unknown, or 0 (undefined).
     """
     if code not in _ONNX_DTYPE_NAMES:
-        raise UnsupportedError(f"ONNX element type {code} is not supported")
+        raise UnsupportedError(f"ONNX element type {code} is not supported", got=str(code))
     return dtype_from_name(_ONNX_DTYPE_NAMES[code])
 
 
@@ -127,7 +127,7 @@ def dtype_to_onnx(dtype: np.dtype[Any]) -> int:
     for code, name in _ONNX_DTYPE_NAMES.items():
         if name == dtype.name:
             return code
-    raise UnsupportedError(f"ONNX has no element type '{dtype.name}'")
+    raise UnsupportedError(f"ONNX has no element type '{dtype.name}'", got=dtype.name)
 
 
 def dtype_from_openvino(name: str) -> np.dtype[Any]:
@@ -137,7 +137,7 @@ def dtype_from_openvino(name: str) -> np.dtype[Any]:
         UnsupportedError: the element type is unknown or not supported.
     """
     if name.lower() not in _OPENVINO_DTYPE_NAMES:
-        raise UnsupportedError(f"OpenVINO element type '{name}' is not supported")
+        raise UnsupportedError(f"OpenVINO element type '{name}' is not supported", got=name)
     return dtype_from_name(_OPENVINO_DTYPE_NAMES[name.lower()])
 
 
@@ -150,4 +150,4 @@ def dtype_to_openvino(dtype: np.dtype[Any]) -> str:
     for openvino_name, name in _OPENVINO_DTYPE_NAMES.items():
         if name == dtype.name:
             return openvino_name
-    raise UnsupportedError(f"OpenVINO has no element type '{dtype.name}'")
+    raise UnsupportedError(f"OpenVINO has no element type '{dtype.name}'", got=dtype.name)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Self, TypedDict, Unpack
+from typing import Self, TypedDict, TypeVar, Unpack
+
+ErrorKind = TypeVar("ErrorKind", bound="LoopdbgError")
 
 
 class Remedy(Enum):
@@ -28,6 +30,13 @@ class Remedy(Enum):
     RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"
     RESUME_RECORDING = "Recorder.resumed goes on from there"
     RUN_MODEL = "loopdbg.debug(MODEL, inputs) runs the model"
+
+
+class NodeFields(TypedDict):
+    """What an error about a node states of it."""
+
+    node: str
+    op_type: str
 
 
 class ErrorFields(TypedDict, total=False):
@@ -210,6 +219,12 @@ class InternalError(LoopdbgError):
     >>> issubclass(loopdbg.InternalError, loopdbg.LoopdbgError)
     True
     """
+
+
+def file_error(kind: type[ErrorKind], path: object, problem: str, error: OSError) -> ErrorKind:
+    """The error for a file operation that the system refused. ``problem``: such as ``cannot be read``."""
+    reason = error.strerror or one_line(error)
+    return kind(f"{path}: {problem}: {reason}", name=str(path), got=reason)
 
 
 #: NumPy's messages for shapes that exceed its index type.

@@ -46,7 +46,11 @@ def graph_from_object(source: Any, inputs: Any = None) -> Graph | Path:
     if callable(getattr(source, "read", None)):
         return _graph_from_open_file(source)
     supported = " ".join(_SUPPORTED_SOURCES.split())
-    raise UsageError(f"what is given ({type(source).__name__}) is no model; load takes {supported}")
+    raise UsageError(
+        f"what is given ({type(source).__name__}) is no model; load takes {supported}",
+        expected=supported,
+        got=type(source).__name__,
+    )
 
 
 def _graph_from_bytes(data: bytes, name: str) -> Graph:

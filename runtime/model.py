@@ -129,7 +129,8 @@ def _reopened(path: str, function: str, weights: str, stacked: bool, digest: str
     if graph_digest(model.graph) != digest:
         raise ModelError(
             f"{path}: it, or a file in the same folder, has changed since the pickled model was opened; "
-            "open it again and pickle that"
+            "open it again and pickle that",
+            name=str(path),
         )
     model.state.update(state)
     return model
@@ -238,7 +239,7 @@ class Model:
             try:
                 self._plan = compile_graph(self.graph)
             except ModelError as error:
-                raise type(error)(f"{self.path or self.name}: {error}") from None
+                raise type(error).with_location(str(self.path or self.name), error) from None
         return self._plan
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -251,7 +252,8 @@ class Model:
 
         if self.path is None:
             raise UsageError(
-                f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
+                f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file",
+                name=self.name,
             )
         arguments = (
             str(self.path),

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import ModelError, one_line
+from .errors import ModelError, file_error, one_line
 from .stable_file import read_bytes
 
 #: Size limit of a script.
@@ -27,7 +27,7 @@ def compile_script(path: Path) -> types.CodeType:
     try:
         source = read_bytes(path, _MAX_SCRIPT_BYTES)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(ModelError, path, "cannot be read", error) from None
     try:
         return compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:

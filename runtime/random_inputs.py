@@ -43,7 +43,11 @@ class DimensionSizes:
         for setting in settings:
             name, _, number = setting.rpartition("=")
             if not name or not number.isdecimal():
-                raise UsageError(f"{option} {setting}: expected NAME=N or INPUT:AXIS=N")
+                raise UsageError(
+                    f"{option} {setting}: expected NAME=N or INPUT:AXIS=N",
+                    name=setting,
+                    expected="NAME=N or INPUT:AXIS=N",
+                )
             if name not in names and not isinstance(dims.get(name), str | None):
                 raise InputError(f"{option} {setting}: the model fixes that dimension to {dims[name]}", name=name)
             if name not in names and name not in dims:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runtime.errors import UsageError
+from ..runtime.errors import UsageError, file_error
 from ..runtime.stable_file import read_text
 from ..runtime.text import did_you_mean
 
@@ -100,7 +100,7 @@ def read_config() -> Mapping[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        raise file_error(UsageError, path, "cannot be read", error) from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
     import tomllib
@@ -118,10 +118,15 @@ def _validate_setting(path: Path, name: str, value: Any) -> Any:
     by_name = {setting.name: setting for setting in SETTINGS}
     if name not in by_name:
         hint = did_you_mean(name, [KEYS_TABLE, *by_name]) or "; loopdbg config lists them"
-        raise UsageError(f"{path}: there is no setting '{name}'{hint}")
+        raise UsageError(f"{path}: there is no setting '{name}'{hint}", name=name)
     parsed = by_name[name].parse(value)
     if parsed is None:
-        raise UsageError(f"{path}: {name} = {value!r}: it is {by_name[name].accepted_text}")
+        raise UsageError(
+            f"{path}: {name} = {value!r}: it is {by_name[name].accepted_text}",
+            name=name,
+            expected=by_name[name].accepted_text,
+            got=repr(value),
+        )
     return parsed
 
 

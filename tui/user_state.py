@@ -42,7 +42,11 @@ def keymap() -> dict[str, Sequence[str]]:
 def _parse_keys(path: Path, name: str, value: Any) -> tuple[str, ...]:
     keys = [value] if isinstance(value, str) else value
     if not isinstance(keys, list) or not all(isinstance(key, str) and key.strip() for key in keys):
-        raise UsageError(f'{path}: {name} needs a key or a list of keys, as in {name} = ["s", "f5"]')
+        raise UsageError(
+            f'{path}: {name} needs a key or a list of keys, as in {name} = ["s", "f5"]',
+            name=name,
+            expected="a key or a list of keys",
+        )
     return tuple(key.strip() for key in keys)
 
 

@@ -104,7 +104,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """
         breakpoint_ = self.by_number(number)
         if ignore < 0:
-            raise UsageError("a count is 0 or more")
+            raise UsageError("a count is 0 or more", name="count", expected="0 or more")
         if condition.strip() != breakpoint_.condition_text:
             self.set_condition(breakpoint_, condition.strip())
         breakpoint_.ignore = ignore
@@ -198,7 +198,10 @@ def _text_with_condition(entry: Breakpoint, text: str) -> str | None:
         return None
     before, after = entry.around
     if not text and before == "if ":
-        raise UsageError(f"breakpoint {entry.number} is nothing but its condition; delete {entry.number} forgets it")
+        raise UsageError(
+            f"breakpoint {entry.number} is nothing but its condition; delete {entry.number} forgets it",
+            name=f"breakpoint {entry.number}",
+        )
     return f"{before}{text}{after}" if text else before.removesuffix(" if ")
 
 

@@ -65,13 +65,18 @@ class LineTable:
             nearest = sorted(sorted(lines, key=lambda candidate: abs(candidate - line))[:_MAX_NEAREST_LINES])
             raise UsageError(
                 f"no node comes from {escape_unprintable(file)}:{line}; the nearest lines with nodes are"
-                f" {', '.join(map(str, nearest))}"
+                f" {', '.join(map(str, nearest))}",
+                name=f"{file}:{line}",
+                expected=", ".join(map(str, nearest)),
             )
         among = {*among}
         calls_of_node = {node: calls for node, calls in lines[line].items() if node in among}
         first_nodes = frozenset(_first_nodes(self._graph, calls_of_node))
         if not first_nodes:
-            raise UsageError(f"no node of that loop comes from {escape_unprintable(file)}:{line}; leave 'in LOOP' out")
+            raise UsageError(
+                f"no node of that loop comes from {escape_unprintable(file)}:{line}; leave 'in LOOP' out",
+                name=f"{file}:{line}",
+            )
         return first_nodes
 
     def _resolve_file(self, name: str, line: int) -> str:
@@ -86,13 +91,15 @@ class LineTable:
             return paths[0]
         if paths:
             labels = [escape_unprintable(f"{self._short_path(path)}:{line}") for path in paths]
-            raise UsageError(f"several files are called {escape_unprintable(name)}; say {' or '.join(labels)}")
+            raise UsageError(
+                f"several files are called {escape_unprintable(name)}; say {' or '.join(labels)}", name=name
+            )
         known_files = [self._short_path(path) for path in self._all_lines]
         hint = (
             did_you_mean(name, known_files, "{}")
             or f"; there are {escape_unprintable(', '.join(known_files[:_MAX_NEAREST_LINES]))}"
         )
-        raise UsageError(f"no node comes from a file {escape_unprintable(name)}{hint}")
+        raise UsageError(f"no node comes from a file {escape_unprintable(name)}{hint}", name=name)
 
     def _short_path(self, path: str) -> str:
         """The shortest suffix of a path that is unique among the files."""

@@ -172,12 +172,15 @@ class LocationParser:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
         if not expression.names and not expression.uses_loop:
-            raise UsageError(f"nothing changes in '{expression.text}', which reads no value of the model")
+            raise UsageError(
+                f"nothing changes in '{expression.text}', which reads no value of the model", name=expression.text
+            )
         loops = self._loops_for(expression)
         if loops == (MAIN_GRAPH,):
             raise UsageError(
                 f"nothing changes from boundary to boundary in '{expression.text}': "
-                f"{self.symbols.scopes_text(expression)}; break if tests it once"
+                f"{self.symbols.scopes_text(expression)}; break if tests it once",
+                name=expression.text,
             )
         breakpoint_ = self._make_breakpoint(Trigger.WATCH, loops=loops, expression=expression)
         breakpoint_.mode, breakpoint_.level = mode, level
@@ -189,15 +192,17 @@ class LocationParser:
     @staticmethod
     def _parse_level(word: str, number: str | None, expression_text: str) -> float:
         if number is None:
-            raise UsageError(f"'{word}' needs a number: watch {expression_text} {word} 0.5")
+            raise UsageError(f"'{word}' needs a number: watch {expression_text} {word} 0.5", name=word)
         try:
             level = float(number)
         except ValueError:
             level = math.nan
         if math.isnan(level):
-            raise UsageError(f"'{word}' needs a number, not '{number}'")
+            raise UsageError(f"'{word}' needs a number, not '{number}'", name=word, expected="a number", got=number)
         if word == WatchMode.SETTLES and level <= 0:
-            raise UsageError(f"'{word}' needs a number above 0, not '{number}'")
+            raise UsageError(
+                f"'{word}' needs a number above 0, not '{number}'", name=word, expected="a number above 0", got=number
+            )
         return level
 
     def _make_breakpoint(self, kind: Trigger, **fields: Any) -> Breakpoint:
@@ -216,20 +221,32 @@ class LocationParser:
         except ValueError:
             numbers = ()
         if not numbers or min(numbers) < 0:
-            raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
+            raise UsageError(
+                "break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop", name="iter"
+            )
         if max(numbers) > MAX_ITERATION:
-            raise UsageError(f"{max(numbers)} is too large; no iteration comes after {MAX_ITERATION}")
+            raise UsageError(
+                f"{max(numbers)} is too large; no iteration comes after {MAX_ITERATION}",
+                iteration=max(numbers),
+                expected=f"at most {MAX_ITERATION}",
+            )
         symbols = self.symbols.loops
         index = self._default_loop()
         if len(numbers) > 1 and self.loop is None:
             indices = [p.index for p in symbols if len(self.symbols.enclosing_loops(p.index)) == len(numbers) - 1]
             if not indices:
-                raise UsageError(f"no loop of the model is inside {count_text(len(numbers) - 1, 'other')}")
+                raise UsageError(
+                    f"no loop of the model is inside {count_text(len(numbers) - 1, 'other')}",
+                    name="iter",
+                    got=f"{len(numbers)} numbers",
+                )
             matching = [k for k in indices if index == k or index in self.symbols.enclosing_loops(k)]
             index = (matching or indices)[0]
         if len(numbers) - 1 > len(self.symbols.enclosing_loops(index)):
             enclosing = count_text(len(self.symbols.enclosing_loops(index)), "other")
-            raise UsageError(f"loop '{symbols[index].loop.name}' is inside {enclosing} only")
+            raise UsageError(
+                f"loop '{symbols[index].loop.name}' is inside {enclosing} only", loop=symbols[index].loop.name
+            )
         return self._make_breakpoint(Trigger.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:
@@ -251,7 +268,10 @@ class LocationParser:
                 self._check_expression(expression, (index,))
                 return (index,)
         if expression.names and all(self.symbols.scope_text(name) for name in expression.names):
-            raise UsageError(f"'{expression.text}' cannot be tested anywhere: {self.symbols.scopes_text(expression)}")
+            raise UsageError(
+                f"'{expression.text}' cannot be tested anywhere: {self.symbols.scopes_text(expression)}",
+                name=expression.text,
+            )
         default = self._default_loop()
         self._check_expression(expression, (default,))
         return (default,)
@@ -280,7 +300,7 @@ class LocationParser:
         if not matches:
             types = sorted({node.op_type for node in nodes})
             problem = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
-            raise UsageError(f"{problem}; there are {', '.join(types) or 'none'}")
+            raise UsageError(f"{problem}; there are {', '.join(types) or 'none'}", op_type=op_type)
         return matches
 
     def _nodes_named(self, name: str) -> frozenset[Node]:
@@ -296,7 +316,8 @@ class LocationParser:
         hint = did_you_mean(name, names)
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
-            f"FILE.py:N, if EXPRESSION, end, nan)"
+            f"FILE.py:N, if EXPRESSION, end, nan)",
+            name=name,
         )
 
     def _reject_non_node_value(self, name: str) -> None:
@@ -306,13 +327,16 @@ class LocationParser:
                 if edge.param.name == name:
                     raise UsageError(
                         f"'{name}' is what a back edge carries: watch {quote(name)} stops where it changes, "
-                        f"break {quote(edge.result.name)} before the node that computes the next one"
+                        f"break {quote(edge.result.name)} before the node that computes the next one",
+                        name=name,
                     )
         if any(
             name in self.symbols.names_in_scope(index)
             for index in (-1, *(symbol.index for symbol in self.symbols.loops))
         ):
-            raise UsageError(f"no node computes '{name}', so none can be stopped at; watch stops where a value changes")
+            raise UsageError(
+                f"no node computes '{name}', so none can be stopped at; watch stops where a value changes", name=name
+            )
 
 
 def _output_names(node: Node) -> list[str]:

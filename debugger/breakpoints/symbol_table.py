@@ -72,10 +72,10 @@ class SymbolTable:
             return matches[0]
         if matches:
             paths = ", ".join(f"'{self.loops[k].path}'" for k in matches)
-            raise UsageError(f"several loops are called '{name}': {paths}; give the path in quotes")
+            raise UsageError(f"several loops are called '{name}': {paths}; give the path in quotes", loop=name)
         names = [symbol.loop.name for symbol in self.loops]
         hint = did_you_mean(name, names, "'{}'", 1) or f"; there are {', '.join(names) or 'none'}"
-        raise UsageError(f"there is no loop '{name}'{hint}")
+        raise UsageError(f"there is no loop '{name}'{hint}", loop=name)
 
     def loop_label(self, index: int) -> str:
         """The name of a loop; its path if several have that name."""
@@ -146,12 +146,14 @@ class SymbolTable:
             if name in self._visible_values(index):
                 raise UsageError(
                     f"'{expression.text}' cannot be tested at the boundaries of loop '{self.loop_label(index)}': "
-                    f"{quote(name)} is of {self.scope_text(name)}"
+                    f"{quote(name)} is of {self.scope_text(name)}",
+                    loop=self.loop_label(index),
+                    name=name,
                 )
             similar = close_matches(name, names)
             hint = f"; did you mean {' or '.join(map(quote, similar))}?" if similar else ""
             where = f"loop '{self.loops[index].loop.name}'" if index >= 0 else "the main graph"
-            raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}")
+            raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}", name=name)
 
     @cached_property
     def _last_value_types(self) -> dict[Value, TensorType]:
@@ -251,7 +253,8 @@ class SymbolTable:
             if line.number >= number and line.node is not None:
                 return line.node
         raise UsageError(
-            f"there is no node on line {number} or after it; the model has {len(self.pseudo_code.lines)} lines"
+            f"there is no node on line {number} or after it; the model has {len(self.pseudo_code.lines)} lines",
+            name=f"line {number}",
         )
 
 

@@ -181,14 +181,21 @@ def explain_loops(model: Model, loop: str | None = None, system: str | None = No
     """
     systems = [item.value for item in System]
     if system is not None and system not in systems:
-        raise UsageError(f"loops are explained in the words of {', '.join(systems)}, not of '{system}'")
+        raise UsageError(
+            f"loops are explained in the words of {', '.join(systems)}, not of '{system}'",
+            name="system",
+            expected=", ".join(systems),
+            got=system,
+        )
     explanations = explain(model, None if system is None else System(system))
     if loop is not None:
         matches = [item for item in explanations if loop in (item.name, item.path)]
         if not matches:
             names = [item.name for item in explanations]
             listing = f"its loops are {', '.join(repr(item) for item in names)}" if names else "it has no loop at all"
-            raise UsageError(f"{model.name} has no loop '{loop}'{did_you_mean(loop, names) or f'; {listing}'}")
+            raise UsageError(
+                f"{model.name} has no loop '{loop}'{did_you_mean(loop, names) or f'; {listing}'}", loop=loop
+            )
         explanations = matches
     return ExplanationList(model, explanations)
 

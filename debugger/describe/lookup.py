@@ -25,5 +25,5 @@ def find_by_number(kind: str, items: Sequence[T], number: int) -> T:
     match = next((item for item in items if item.number == number), None)
     if match is None:
         numbers = ", ".join(str(item.number) for item in items) or "none"
-        raise UsageError(f"there is no {kind} {number}; there are {numbers}")
+        raise UsageError(f"there is no {kind} {number}; there are {numbers}", name=kind, got=str(number))
     return match

@@ -56,7 +56,11 @@ def find_format(name: str, kind: str, context: str = "") -> ExportFormat:
     if export_format is None or not getattr(export_format, kind):
         names = ", ".join(f"{x.suffix} ({x.description})" for x in EXPORT_FORMATS.values() if getattr(x, kind))
         subject = "outputs are" if kind == "values" else "a trace is"
-        raise UsageError(f"{context or name}: {subject} saved in the form that the ending names; there are {names}")
+        raise UsageError(
+            f"{context or name}: {subject} saved in the form that the ending names; there are {names}",
+            name=str(context or name),
+            expected=names,
+        )
     return export_format
 
 

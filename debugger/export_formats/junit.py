@@ -15,7 +15,7 @@ from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from ...runtime.atomic_file import atomic_text
-from ...runtime.errors import UsageError
+from ...runtime.errors import UsageError, file_error
 from ...runtime.text import escape_lines, escape_unprintable
 
 #: Cases are spooled to disk above this size: the totals come first in the file and are known last.
@@ -63,7 +63,7 @@ def write_report(path: Path, cases: Iterable[JUnitCase], suite: str = "loopdbg")
             with atomic_text(path) as file:
                 _write_document(file, head, body)
         except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+            raise file_error(UsageError, path, "cannot be written", error) from None
 
 
 def _write_document(file: IO[str], head: str, body: IO[str]) -> None:

@@ -80,7 +80,7 @@ class CaptureRuns:
             return Frame(engine, entry_ref.plan.index).iteration
         count = Frame(engine, entry_ref.plan.index).iteration
         if not count:
-            raise UsageError(f"loop '{entry_ref.plan.loop.name}' ran no iteration")
+            raise UsageError(f"loop '{entry_ref.plan.loop.name}' ran no iteration", loop=entry_ref.plan.loop.name)
         return count - 1
 
     def engine_before(self, entry_ref: LoopEntryRef, iteration: int) -> Engine:
@@ -94,7 +94,11 @@ class CaptureRuns:
             return self._engine_at(entry_ref.position(self.model.plan.loops, iteration))
         except NonDeterminismError:
             entry_text = f" of entry {'/'.join(map(str, entry_ref.entry))}" if entry_ref.entry else ""
-            raise UsageError(f"loop '{plan.loop.name}' has no iteration {iteration}{entry_text}") from None
+            raise UsageError(
+                f"loop '{plan.loop.name}' has no iteration {iteration}{entry_text}",
+                loop=plan.loop.name,
+                iteration=iteration,
+            ) from None
 
     def capture_iteration(
         self, entry_ref: LoopEntryRef, number: int, feeds: Iterable[Value], results: Iterable[Value]
@@ -111,7 +115,9 @@ class CaptureRuns:
         frame = Frame(engine, plan.index)
         if frame.stopped_by is not None:
             raise UsageError(
-                f"loop '{loop.name}' has no iteration {number}: it ended after {frame.iteration} ({frame.stopped_by})"
+                f"loop '{loop.name}' has no iteration {number}: it ended after {frame.iteration} ({frame.stopped_by})",
+                loop=loop.name,
+                iteration=number,
             )
         inputs = iteration_inputs(frame)
         fixed = {value: _engine_value(engine, value) for value in _invariant_values(loop, feeds) if value not in inputs}
@@ -198,14 +204,20 @@ class CaptureRuns:
         if stop_kind == "interrupt":
             raise InterruptError("interrupted")
         if stop_kind == "limit":
-            raise LimitError(f"loop '{plan.loop.name}' did not come to its end within {self.limit} iterations")
+            raise LimitError(
+                f"loop '{plan.loop.name}' did not come to its end within {self.limit} iterations",
+                loop=plan.loop.name,
+                iteration=self.limit,
+            )
         if stop_kind == "end" and expected != "end":
-            raise UsageError(f"loop '{plan.loop.name}' is not entered in this run")
+            raise UsageError(f"loop '{plan.loop.name}' is not entered in this run", loop=plan.loop.name)
 
     def _read_value(self, reader: IterationReader, value: Value, loop: Loop) -> Any:
         is_known, data = reader.read(value)
         if not is_known:
-            raise ExecutionError(f"loop '{loop.name}': '{value.name}' has no value in this iteration")
+            raise ExecutionError(
+                f"loop '{loop.name}': '{value.name}' has no value in this iteration", loop=loop.name, name=value.name
+            )
         return data
 
 

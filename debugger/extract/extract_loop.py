@@ -161,17 +161,20 @@ def find_loop(model: Model, name: str | None) -> LoopPlan:
     """
     plans = model.plan.loops
     if not plans:
-        raise UsageError(f"{model.name} has no loop to extract")
+        raise UsageError(f"{model.name} has no loop to extract", name=model.name)
     matches = [plan for plan in plans if name in (None, plan.path, plan.loop.name)]
     if name is None and len(matches) > 1:
         raise UsageError(f"{model.name} has several loops: {_loop_names(plans)}", Remedy.NAME_LOOP)
     if not matches:
         raise UsageError(
             f"{model.name} has no loop '{name}'{did_you_mean(name or '', [plan.loop.name for plan in plans])}"
-            f"; it has {_loop_names(plans)}"
+            f"; it has {_loop_names(plans)}",
+            loop=name,
         )
     if len(matches) > 1:
-        raise UsageError(f"several loops are called '{name}'; give one by its path: {_loop_names(matches, paths=True)}")
+        raise UsageError(
+            f"several loops are called '{name}'; give one by its path: {_loop_names(matches, paths=True)}", loop=name
+        )
     return matches[0]
 
 

@@ -37,7 +37,8 @@ def write_body(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
         source = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
         body_model = body_as_model(source, types, source.body.opsets or model.graph.opsets)
     except UnsupportedError as error:
-        raise UnsupportedError(f"the body of loop '{loop.name}' is no model by itself: {error}") from None
+        where = f"the body of loop '{loop.name}' is no model by itself"
+        raise UnsupportedError.with_location(where, error) from None
     inputs = [SubmodelPort(name, value, types[value]) for value, name in body_model.inputs]
     names = [info.name for info in body_model.model.proto.graph.output]
     outputs = [SubmodelPort(name, value, types[value]) for name, value in zip(names, body_model.outputs, strict=True)]

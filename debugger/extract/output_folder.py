@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...runtime.atomic_file import atomic_folder
-from ...runtime.errors import Remedy, UsageError, one_line
+from ...runtime.errors import Remedy, UsageError, file_error
 from ..export_formats.onnx_test_data import write_test_data
 
 __all__ = ["TEST_DATA_FOLDER", "check_folder", "write_folder", "write_test_data"]
@@ -31,7 +31,7 @@ def write_folder(target: Path, force: bool) -> Iterator[Path]:
         with atomic_folder(target, obsolete=_TEST_DATA_FILE) as folder:
             yield folder
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, target, "cannot be written", error) from None
 
 
 def check_folder(target: Path, force: bool) -> None:
@@ -41,8 +41,12 @@ def check_folder(target: Path, force: bool) -> None:
         UsageError: it is not a folder, has no parent folder, or is not empty.
     """
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{target}: is a file; give a folder")
+        raise UsageError(f"{target}: is a file; give a folder", name=str(target), expected="a folder", got="a file")
     if not target.absolute().parent.is_dir():
-        raise UsageError(f"{target}: there is no folder '{target.absolute().parent}'")
+        raise UsageError(
+            f"{target}: there is no folder '{target.absolute().parent}'", name=str(target.absolute().parent)
+        )
     if target.is_dir() and any(target.iterdir()) and not force:
-        raise UsageError(f"{target}: has something in it already; give another folder", Remedy.WRITE_INTO_FOLDER)
+        raise UsageError(
+            f"{target}: has something in it already; give another folder", Remedy.WRITE_INTO_FOLDER, name=str(target)
+        )

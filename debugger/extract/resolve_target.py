@@ -21,7 +21,7 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
         UsageError: the text has another form.
     """
     if not re.fullmatch(r"\d{1,18}(/\d{1,18})*", text):
-        raise UsageError(f"{option} {text}: a number is needed, or numbers with / between them")
+        raise UsageError(f"{option} {text}: a number is needed, or numbers with / between them", name=option, got=text)
     return tuple(int(number) for number in text.split("/"))
 
 
@@ -34,7 +34,12 @@ def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
     depth = plan.path.count(" ▸ ") - 1
     if len(around) != depth:
         depth_text = "no loop around it" if not depth else f"{depth} around it: give as many numbers"
-        raise UsageError(f"loop '{plan.loop.name}' has {depth_text}, not {len(around)}")
+        raise UsageError(
+            f"loop '{plan.loop.name}' has {depth_text}, not {len(around)}",
+            loop=plan.loop.name,
+            expected=depth_text,
+            got=str(len(around)),
+        )
     return around
 
 
@@ -54,5 +59,6 @@ def find_first_difference(runs: CaptureRuns, plan: LoopPlan, peer: str) -> tuple
                 return LoopEntryRef(plan, loop.first.entry), loop.first.iteration or 0
     msg = "; ".join(note for comparison in result.comparisons for note in comparison.notes)
     raise UsageError(
-        f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({msg})' if msg else ''}"
+        f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({msg})' if msg else ''}",
+        loop=plan.loop.name,
     )

@@ -32,5 +32,9 @@ def validate_token(token: str, source: str) -> str:
         UsageError: it is too short to be secret, or not printable ASCII.
     """
     if len(token) < TOKEN_MIN_CHARS or not (token.isascii() and token.isprintable()):
-        raise UsageError(f"{source} needs at least {TOKEN_MIN_CHARS} printable ASCII characters: it lets clients in")
+        raise UsageError(
+            f"{source} needs at least {TOKEN_MIN_CHARS} printable ASCII characters: it lets clients in",
+            name=source,
+            expected=f"{TOKEN_MIN_CHARS} printable ASCII characters",
+        )
     return token

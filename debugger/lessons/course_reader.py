@@ -63,10 +63,14 @@ def read_course(folder: Path) -> Course:
         ModelError: a model cannot be read.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder; learn takes a folder with a course, or a lesson's number")
+        raise UsageError(
+            f"{folder}: there is no such folder; learn takes a folder with a course, or a lesson's number",
+            name=str(folder),
+        )
     if not (folder / COURSE_FILE).is_file():
         raise UsageError(
-            f"{folder}: there is no {COURSE_FILE} in it, which gives the course its title (docs/lessons.md)"
+            f"{folder}: there is no {COURSE_FILE} in it, which gives the course its title (docs/lessons.md)",
+            name=COURSE_FILE,
         )
     fields = TomlTable.read(folder / COURSE_FILE)
     title = fields.pop("title", str)
@@ -75,7 +79,9 @@ def read_course(folder: Path) -> Course:
     )
     fields.reject_remaining()
     if not names:
-        raise UsageError(f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)")
+        raise UsageError(
+            f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)", name=str(folder)
+        )
     lessons: dict[int, ExerciseSet] = {
         number: _LessonReader(TomlTable.read(folder / name), folder).exercise_set(number)
         for number, name in enumerate(names, 1)

@@ -336,7 +336,9 @@ class Learner:
         count = len(self.cards)
         if rest:
             if not rest.isdecimal() or not 1 <= int(rest) <= count:
-                raise UsageError(f"card takes a number from 1 to {count}, not '{rest}'")
+                raise UsageError(
+                    f"card takes a number from 1 to {count}, not '{rest}'", expected=f"1 to {count}", got=rest
+                )
             self.open_card(int(rest) - 1)
         elif self.card_index + 1 < count:
             self.open_card(self.card_index + 1)
@@ -356,7 +358,11 @@ class Learner:
             return
         lessons = self.course.lessons
         if not rest.isdecimal() or int(rest) not in lessons:
-            raise UsageError(f"lesson takes a number from {min(lessons)} to {self.course.last_number}, not '{rest}'")
+            raise UsageError(
+                f"lesson takes a number from {min(lessons)} to {self.course.last_number}, not '{rest}'",
+                expected=f"{min(lessons)} to {self.course.last_number}",
+                got=rest,
+            )
         self._start_lesson(lessons[int(rest)])
 
     def _start_lesson(self, lesson: ExerciseSet) -> None:
@@ -369,7 +375,7 @@ class Learner:
         letter = rest.upper()
         if letter and letter not in scenes:
             hint = f"there are {', '.join(scenes)}" if len(scenes) > 1 else "this lesson has one; scene puts it back"
-            raise UsageError(f"there is no scene '{rest}': {hint}")
+            raise UsageError(f"there is no scene '{rest}': {hint}", name=rest)
         self._show_scene(scenes[letter] if letter else self._scene or self.lesson.scene)
 
     def _run_answer_command(self, console: Console, rest: str) -> None:

@@ -79,7 +79,9 @@ class ModeQuestion(Question):
         word = self.choices.get(word, word)
         kinds = {row.kind_text: row for row in modes_of_system(self.row.system)}
         if word not in kinds:
-            raise UsageError(f"'{text}' is no answer here; there are {', '.join(kinds)}")
+            raise UsageError(
+                f"'{text}' is no answer here; there are {', '.join(kinds)}", expected=", ".join(kinds), got=text
+            )
         if word == self.answer:
             return Feedback(
                 True, f"In {self._explanation()} With these inputs it {_run_summary(self.scene.reference_run)}."

@@ -225,7 +225,9 @@ def parse_answer_value(word: str, choices: Mapping[str, Any]) -> Any:
         UsageError: the text is none of these.
     """
     if choices and re.fullmatch(r"[a-z]", word):
-        raise UsageError(f"there is no choice '{word}'; there are {', '.join(choices)}")
+        raise UsageError(
+            f"there is no choice '{word}'; there are {', '.join(choices)}", expected=", ".join(choices), got=word
+        )
     if re.fullmatch(r"[a-z ]+", word):
         return word
     text = word.replace("(", "[").replace(")", "]")
@@ -237,7 +239,11 @@ def parse_answer_value(word: str, choices: Mapping[str, Any]) -> Any:
         value = None
     if isinstance(value, list | int | float):
         return value
-    raise UsageError(f"'{word}' cannot be read as an answer; give a number, or a list as in answer 1 2 3")
+    raise UsageError(
+        f"'{word}' cannot be read as an answer; give a number, or a list as in answer 1 2 3",
+        expected="a number or a list",
+        got=word,
+    )
 
 
 def answers_equal(a: Any, b: Any) -> bool:

@@ -44,7 +44,9 @@ class Scene:
             ModelError: the file is not installed.
         """
         if not self.path.is_file() and self.folder == MODELS_FOLDER:
-            raise ModelError(f"{self.path}: the lessons' models are not installed; reinstall the package")
+            raise ModelError(
+                f"{self.path}: the lessons' models are not installed; reinstall the package", name=self.path.name
+            )
         return load(self.path)
 
     def cached_model(self) -> Model:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import ErrorFields, UsageError, file_error
 from ...runtime.stable_file import read_text
 from ...runtime.text import did_you_mean
 
@@ -39,13 +39,13 @@ class TomlTable:
         try:
             return cls(tomllib.loads(read_text(path)), str(path))
         except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+            raise file_error(UsageError, path, "cannot be read", error) from None
         except (UnicodeDecodeError, ValueError) as error:
             raise UsageError(f"{path}: is no TOML: {error}") from None
 
-    def error(self, message: str) -> UsageError:
+    def error(self, message: str, **fields: Unpack[ErrorFields]) -> UsageError:
         """An error with the location."""
-        return UsageError(f"{self.location}: {message}")
+        return UsageError(f"{self.location}: {message}", **fields)
 
     def pop(self, name: str, kind: type, default: Any = None) -> Any:
         """Remove a field and return it, or its default; without a default it is required.
@@ -56,11 +56,14 @@ class TomlTable:
         self._known_names.append(name)
         if name not in self._remaining:
             if default is None:
-                raise self.error(f"'{name}' is missing; it is {_TYPE_NAMES[kind]}")
+                raise self.error(
+                    f"'{name}' is missing; it is {_TYPE_NAMES[kind]}", name=name, expected=_TYPE_NAMES[kind]
+                )
             return default
         value = self._remaining.pop(name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.error(f"'{name}' is {_TYPE_NAMES[kind]}, not {value!r}")
+            expected, got = _TYPE_NAMES[kind], repr(value)
+            raise self.error(f"'{name}' is {expected}, not {got}", name=name, expected=expected, got=got)
         return value
 
     def remaining_names(self) -> Sequence[str]:

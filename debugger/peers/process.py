@@ -46,9 +46,11 @@ def parse_peer(text: str) -> tuple[str, str]:
     """
     name, colon, device = text.partition(":")
     if name not in PEERS:
-        raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
+        raise UsageError(
+            f"there is no peer '{name}'; peers are {', '.join(PEERS)}", name=name, expected=", ".join(PEERS)
+        )
     if colon and not device:
-        raise UsageError(f"'{text}' names no device: write {name}, or {_DEVICE_EXAMPLES[name]}")
+        raise UsageError(f"'{text}' names no device: write {name}, or {_DEVICE_EXAMPLES[name]}", name=name, got=text)
     return name, device
 
 
@@ -83,10 +85,11 @@ class Peer:
     ) -> None:
         name, device = parse_peer(name)
         if not module and importlib.util.find_spec(name) is None:
-            raise UsageError(f"{name} is not installed; install it: pip install {name}")
+            raise UsageError(f"{name} is not installed; install it: pip install {name}", name=name)
         if not hasattr(os, "fork"):
             raise UsageError(
-                f"{name} is asked in a process of its own, for which this system lacks fork; use Linux or macOS"
+                f"{name} is asked in a process of its own, for which this system lacks fork; use Linux or macOS",
+                name=name,
             )
         self.name = name
         self.version = ""
@@ -164,8 +167,10 @@ class Peer:
         except PeerError as error:
             self.close()
             if error.text.startswith("OptionError: "):
-                raise UsageError(error.text.removeprefix("OptionError: ")) from None
-            raise UsageError(f"{self.name} does not start: {error}; check its installation") from None
+                raise UsageError(error.text.removeprefix("OptionError: "), name=self.name) from None
+            raise UsageError(
+                f"{self.name} does not start: {error}; check its installation", name=self.name, got=str(error)
+            ) from None
         finally:
             self.timeout = patience
 

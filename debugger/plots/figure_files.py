@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.atomic_file import atomic_binary, write_text
-from ...runtime.errors import UsageError, one_line
+from ...runtime.errors import UsageError, file_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,9 +24,13 @@ def check_suffix(path: Path) -> None:
         UsageError: the suffix is not supported, or the path is a folder.
     """
     if path.suffix.lower() not in FIGURE_SUFFIXES:
-        raise UsageError(f"{path}: name it {', '.join(FIGURE_SUFFIXES[:-1])} or {FIGURE_SUFFIXES[-1]}")
+        raise UsageError(
+            f"{path}: name it {', '.join(FIGURE_SUFFIXES[:-1])} or {FIGURE_SUFFIXES[-1]}",
+            name=str(path),
+            expected=", ".join(FIGURE_SUFFIXES),
+        )
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; give a file")
+        raise UsageError(f"{path}: is a folder; give a file", name=str(path), expected="a file", got="a folder")
 
 
 def save_drawing(drawing: VectorDrawing, path: Path) -> None:
@@ -43,7 +47,7 @@ def save_drawing(drawing: VectorDrawing, path: Path) -> None:
     try:
         write_text(path, drawing.svg())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, path, "cannot be written", error) from None
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -59,4 +63,4 @@ def save_figure(figure: Figure, path: Path) -> None:
         with atomic_binary(path) as file:
             figure.savefig(file, format=suffix[1:], dpi=144, metadata=metadata)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, path, "cannot be written", error) from None

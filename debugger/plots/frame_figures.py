@@ -82,7 +82,9 @@ def plot_all_carried(loop: Loop, evolution: Evolution, title: str) -> Figure:
     if not names:
         inner = next((item for item in loops(loop.body) if can_plot("carried", item)), None)
         hint = "" if inner is None else f"; loop '{escape_unprintable(inner.name)}' inside of it does"
-        raise UsageError(f"loop '{escape_unprintable(loop.name)}' carries nothing that could be drawn{hint}")
+        raise UsageError(
+            f"loop '{escape_unprintable(loop.name)}' carries nothing that could be drawn{hint}", loop=loop.name
+        )
     return plot_curves([Curve(escape_unprintable(item), evolution[item]) for item in names], title, remark=remark)
 
 
@@ -99,7 +101,9 @@ def plot_norms(frame: PlottedFrame, name: str | None = None) -> Figure:
     histories = {k: history for k, history in carried_histories(frame, name).items() if history.is_tensor}
     if not histories:
         raise UsageError(
-            f"loop '{escape_unprintable(loop.name)}' carries no tensor{'' if name is None else f' {name!r}'}"
+            f"loop '{escape_unprintable(loop.name)}' carries no tensor{'' if name is None else f' {name!r}'}",
+            loop=loop.name,
+            name=name,
         )
     names, remark = _changing_names(loop, list(histories), histories) if name is None else ([name], "")
     return plot_overlaid(
@@ -154,10 +158,13 @@ def plot_condition(frame: PlottedFrame) -> Figure:
     loop = _require_loop(frame)
     comparison, sides = deciding_comparison(loop), frame.evolution.sides
     if comparison is None:
-        raise UsageError(f"no single comparison of numbers decides when loop '{escape_unprintable(loop.name)}' ends")
+        raise UsageError(
+            f"no single comparison of numbers decides when loop '{escape_unprintable(loop.name)}' ends", loop=loop.name
+        )
     if sides is None or not len(sides[0]):
         raise UsageError(
-            f"nothing was compared yet in loop '{escape_unprintable(loop.name)}', or nothing of it was recorded"
+            f"nothing was compared yet in loop '{escape_unprintable(loop.name)}', or nothing of it was recorded",
+            loop=loop.name,
         )
     left, right = (Curve(escape_unprintable(side.name), side) for side in sides)
     return plot_comparison_sides(left, comparison.sign, right, _frame_title(frame))
@@ -175,7 +182,7 @@ def plot_scan(frame: PlottedFrame, name: str | None = None, other_names: Any = (
     loop = _require_loop(frame)
     names = list(scan_names(loop))
     if name is None and not names:
-        raise UsageError(f"loop '{escape_unprintable(loop.name)}' has no scan output")
+        raise UsageError(f"loop '{escape_unprintable(loop.name)}' has no scan output", loop=loop.name)
     output = names[0] if name is None else name
     ports = dict(zip(names, loop.scan_outputs, strict=True))
     ports |= {port.outer.name: port for port in loop.scan_outputs}
@@ -184,7 +191,7 @@ def plot_scan(frame: PlottedFrame, name: str | None = None, other_names: Any = (
     port = ports[output]
     values = frame.scan_outputs.get(port.outer.name)
     if not isinstance(values, np.ndarray) or not values.size or values.dtype.kind in "OUST":
-        raise UsageError(f"scan output '{escape_unprintable(output)}' has nothing that could be drawn")
+        raise UsageError(f"scan output '{escape_unprintable(output)}' has nothing that could be drawn", name=output)
     axis = port.axis % values.ndim
     rows = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
     title = f"{escape_unprintable(output)}, {_frame_title(frame)}"
@@ -203,7 +210,7 @@ def plot_value(frame: FrameProtocol, name: str, value: Any) -> Figure:
 
     array: Array = np.asarray(value) if value is not None and not isinstance(value, list | tuple | str) else np.empty(0)
     if not array.size or array.dtype.kind in "OUST":
-        raise UsageError(f"'{escape_unprintable(name)}' holds no numbers that could be drawn")
+        raise UsageError(f"'{escape_unprintable(name)}' holds no numbers that could be drawn", name=name)
     title = f"{escape_unprintable(name)}, {_frame_title(frame)}, iteration {frame.iteration}"
     if array.ndim < 2 or array.size == max(array.shape):
         return plot_elements(array.reshape(-1), title)
@@ -223,5 +230,8 @@ def _frame_title(frame: FrameProtocol) -> str:
 def _unknown_name_error(frame: FrameProtocol, name: str, candidates: list[str]) -> UsageError:
     hint = did_you_mean(name, candidates) or (f"; there is {', '.join(map(repr, candidates))}" if candidates else "")
     return UsageError(
-        f"loop '{escape_unprintable(frame.name)}' has nothing called '{escape_unprintable(name)}' over iterations{hint}"
+        f"loop '{escape_unprintable(frame.name)}' has nothing called '{escape_unprintable(name)}'"
+        f" over iterations{hint}",
+        loop=frame.name,
+        name=name,
     )

@@ -82,7 +82,8 @@ def _find_named_box(view: GraphView, name: str) -> int:
             by_name.setdefault(alias, k)
     if name not in by_name:
         raise UsageError(
-            f"nothing is called '{escape_unprintable(name)}' in this graph{did_you_mean(name, list(by_name))}"
+            f"nothing is called '{escape_unprintable(name)}' in this graph{did_you_mean(name, list(by_name))}",
+            name=name,
         )
     return by_name[name]
 

@@ -67,7 +67,7 @@ def find_peer_disagreement(
         ExecutionError, LimitError: loopdbg does not run the model.
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
-        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
+        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
     if model.graph.is_over_requests:
         return _find_in_request(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
     full, limit = _whole_model(model, inputs, cap)
@@ -128,7 +128,10 @@ def find_model_difference(
     if left.graph.system is not right.graph.system:
         raise UsageError(
             f"{left.name} and {right.name} are of two systems, and a repro is for a runtime that takes both; "
-            "compare one of them with a runtime"
+            "compare one of them with a runtime",
+            name="system",
+            expected=str(left.name),
+            got=str(right.name),
         )
     left_candidate, limit = _whole_model(left, inputs, cap)
     other = document_from_model(right)

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...runtime.dtypes import npy_storage_dtype
-from ...runtime.errors import InputError, one_line
+from ...runtime.errors import InputError, file_error, one_line
 from ...runtime.graph import ANY_TYPE, Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
 from ...runtime.stable_file import open_regular_file, path_inside_folder
@@ -106,7 +106,11 @@ def _read_numbered(path: Path, prefix: str, ports: Sequence[Port]) -> dict[str, 
     excess = [files[number] for number in sorted(files) if number >= len(ports)]
     if excess:
         count = count_text(len(ports), prefix)
-        raise InputError(f"{excess[0]}: the model has only {count}; this folder belongs to another model")
+        raise InputError(
+            f"{excess[0]}: the model has only {count}; this folder belongs to another model",
+            name=str(excess[0]),
+            expected=str(count),
+        )
     return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
 
 
@@ -122,12 +126,12 @@ def open_arrays(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(InputError, path, "cannot be read", error) from None
     with file:
         try:
             loaded = _load_npy(file)
         except MemoryError:
-            raise InputError(f"{path}: too large for the memory, or damaged") from None
+            raise InputError(f"{path}: too large for the memory, or damaged", name=str(path)) from None
         except _READ_ERRORS as error:
             raise InputError(f"{path}: {_read_error_text(error)}") from None
         with nullcontext(loaded) if isinstance(loaded, np.ndarray) else loaded:
@@ -143,11 +147,11 @@ def read_entry(path: Path, archive: Any, name: str, port_type: ValueType) -> Arr
     try:
         array = _read_member(archive, name)
     except MemoryError:
-        raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
+        raise InputError(f"{path}: '{name}' is too large for the memory, or damaged", name=str(path)) from None
     except _READ_ERRORS as error:
         raise InputError(f"{path}: '{name}' cannot be read: {_read_error_text(error)}") from None
     if not isinstance(array, np.ndarray):  # an entry that is no array is returned as bytes
-        raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
+        raise InputError(f"{path}: '{name}' is no array; save it with np.savez", name=name)
     return view_as_declared(array, port_type)
 
 

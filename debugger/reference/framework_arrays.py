@@ -32,7 +32,9 @@ def copy_value(name: str, value: Any) -> Data:
 
 
 def _conversion_error(name: str, reason: str) -> InputError:
-    return InputError(f"'{name}': {reason}; give numbers, an array, a tensor, or a list of these")
+    return InputError(
+        f"'{name}': {reason}; give numbers, an array, a tensor, or a list of these", name=name, got=reason
+    )
 
 
 def _is_nested_numbers(value: list[Any] | tuple[Any, ...]) -> bool:

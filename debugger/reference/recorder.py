@@ -159,14 +159,15 @@ class ReferenceRecorder:
         ...     ref.iteration(y=0.0)
         """
         if self._loops_are_named is False:
-            raise UsageError(f"iterations were recorded before '{name}' without a loop; {_NAME_ALL_LOOPS}")
+            raise UsageError(f"iterations were recorded before '{name}' without a loop; {_NAME_ALL_LOOPS}", loop=name)
         self._loops_are_named = True
         entry = tuple(loop.iterations for loop in self._open_loops)
         if any(key == entry for key in self._trips.get(name, {})) or any(
             loop.name == name for loop in self._open_loops
         ):
             raise UsageError(
-                f"the loop '{name}' was entered already; give a second one another name, or {_NAME_ALL_LOOPS}"
+                f"the loop '{name}' was entered already; give a second one another name, or {_NAME_ALL_LOOPS}",
+                loop=name,
             )
         depth = len(self._open_loops)
         self._open_loops.append(_OpenLoop(name, entry))
@@ -195,7 +196,7 @@ class ReferenceRecorder:
         values = self._values.setdefault(track, {})
         if key in values:
             location = f"iteration {'/'.join(map(str, key))} of '{loop}'" if key else "the reference"
-            raise UsageError(f"{location} has a value '{name}' already; give each value another name")
+            raise UsageError(f"{location} has a value '{name}' already; give each value another name", name=name)
         values[key] = copy_value(name, value)
         self._sources.setdefault(track, _caller_location())
 

@@ -20,7 +20,7 @@ import numpy as np
 from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import dtype_from_name as dtype_of
 from ...runtime.dtypes import npy_storage_dtype
-from ...runtime.errors import InputError, UnsupportedError, one_line
+from ...runtime.errors import InputError, UnsupportedError, file_error, one_line
 from ...runtime.graph import Array
 from ...runtime.input_validation import Data
 from ...runtime.model import Port
@@ -83,7 +83,9 @@ def read_reference_file(path: Path) -> Reference:
         trips = {loop: {tuple(entry): int(count) for entry, count in counts} for loop, counts in meta["trips"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UnsupportedError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
-        raise InputError(f"{path}: its entry '{HEADER}' is broken: {reason}; record the reference again") from None
+        raise InputError(
+            f"{path}: its entry '{HEADER}' is broken: {reason}; record the reference again", name=HEADER, got=reason
+        ) from None
     return Reference(path.name, tracks, inputs or None, trips)
 
 
@@ -200,4 +202,4 @@ def write_reference_file(reference: Reference, path: str | os.PathLike[str]) -> 
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     except OSError as error:
-        raise InputError(f"{os.fspath(path)}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(InputError, os.fspath(path), "cannot be written", error) from None

@@ -64,7 +64,10 @@ def run_torch_reference(
     """
     _require_torch()
     if not is_torch(module_or_program):
-        raise UsageError(f"a {type(module_or_program).__name__} is no module and no exported program of PyTorch")
+        raise UsageError(
+            f"a {type(module_or_program).__name__} is no module and no exported program of PyTorch",
+            got=type(module_or_program).__name__,
+        )
     import torch
 
     from .torch_reference import reference_from_module, reference_from_program

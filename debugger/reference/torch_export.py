@@ -122,7 +122,9 @@ def _argument_value(program: torch.export.ExportedProgram, argument: Any, inputs
         return argument.value
     name = str(argument.name)
     if name not in inputs:
-        raise InputError(f"the PyTorch program needs an input '{name}', which the model's inputs do not give")
+        raise InputError(
+            f"the PyTorch program needs an input '{name}', which the model's inputs do not give", name=name
+        )
     declared = next(node.meta.get("val") for node in program.graph.find_nodes(op="placeholder") if node.name == name)
     if not isinstance(declared, torch.Tensor):
         return inputs[name].item()
@@ -137,7 +139,12 @@ def _check_tensor(name: str, declared: torch.Tensor, value: torch.Tensor) -> Non
     if matches and declared.dtype == value.dtype:
         return
     spec, used = (f"{str(x.dtype).removeprefix('torch.')}{[*x.shape]}" for x in (declared, value))
-    raise InputError(f"the PyTorch program was exported for '{name}' as {spec}, and the model's input is {used}")
+    raise InputError(
+        f"the PyTorch program was exported for '{name}' as {spec}, and the model's input is {used}",
+        name=name,
+        expected=str(spec),
+        got=str(used),
+    )
 
 
 def user_outputs(program: torch.export.ExportedProgram, results: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -41,17 +41,27 @@ class IterationValues:
         if frame.loop is None:
             raise UsageError("the main graph has no iterations")
         if iteration < 0:
-            raise UsageError(f"there is no iteration {iteration}")
+            raise UsageError(f"there is no iteration {iteration}", iteration=iteration)
         is_body_value = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
         is_condition_value = is_body_value and any(v.name == name for v in condition_values(frame.loop))
         boundary = iteration + (is_body_value and not is_condition_value)
         if boundary > frame.iteration:
-            raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
+            raise UsageError(
+                f"iteration {iteration} has not run yet; this is iteration {frame.iteration}", iteration=iteration
+            )
         boundary_frame = frame if boundary == frame.iteration and frame.at_boundary else self.boundary(boundary)
         if boundary_frame is None:
-            raise UsageError(f"the boundary before iteration {boundary} of loop '{frame.name}' is not recorded")
+            raise UsageError(
+                f"the boundary before iteration {boundary} of loop '{frame.name}' is not recorded",
+                loop=frame.name,
+                iteration=boundary,
+            )
         if is_condition_value and boundary_frame.stopped_by is StoppedBy.TRIP_COUNT:
-            raise UsageError(f"'{name}' was not needed in iteration {iteration}: the trip count ends the loop before")
+            raise UsageError(
+                f"'{name}' was not needed in iteration {iteration}: the trip count ends the loop before",
+                name=name,
+                iteration=iteration,
+            )
         try:
             return boundary_frame.values[name]
         except KeyError as error:

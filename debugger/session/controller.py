@@ -71,7 +71,7 @@ class Controller(ABC):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{action} is not possible: {self.refusal_reason}", self.remedy)
+        raise UsageError(f"{action} is not possible: {self.refusal_reason}", self.remedy, name=action)
 
     # -- position
 
@@ -150,7 +150,11 @@ class Controller(ABC):
         if frame is None:
             return self.frame
         if not hasattr(frame, "back_edges"):
-            raise UsageError(f"frame must be one of the session's frames, not {type(frame).__name__}")
+            raise UsageError(
+                f"frame must be one of the session's frames, not {type(frame).__name__}",
+                name="frame",
+                got=type(frame).__name__,
+            )
         reader: FrameReader = frame_reader(frame)
         return reader
 

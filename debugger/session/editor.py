@@ -65,7 +65,11 @@ class StateEditor:
         """
         sign = _ASSIGNMENT_SIGN.search(mask_quoted(text))
         if sign is None:
-            raise UsageError(f"'{text}' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5")
+            raise UsageError(
+                f"'{text}' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5",
+                expected="NAME = EXPRESSION",
+                got=text,
+            )
         target, expression = text[: sign.start()].strip(), text[sign.end() :].strip()
         return self.set(target, parse(expression).evaluate(self._scope))
 
@@ -150,25 +154,37 @@ class StateEditor:
     def _set_loop_state(self, word: str, new: Any) -> None:
         frame = self._frame
         if frame.loop is None or not frame.at_boundary or frame.index not in self._engine.stack:
-            raise UsageError(f"{word} can be set between two iterations of a running loop")
+            raise UsageError(f"{word} can be set between two iterations of a running loop", name=word)
         if word == "cond":
             if not isinstance(new, bool | np.bool_):
-                raise UsageError(f"cond is true or false, not {format_value(new, 40)}")
+                raise UsageError(
+                    f"cond is true or false, not {format_value(new, 40)}",
+                    name="cond",
+                    expected="true or false",
+                    got=format_value(new, 40),
+                )
             if frame.condition is None:
                 reason = (
                     "its sliced inputs count its iterations"
                     if frame.loop.counted_by_slices
                     else "set trip_count ends it"
                 )
-                raise UsageError(f"loop '{frame.name}' has no condition; {reason}")
+                raise UsageError(f"loop '{frame.name}' has no condition; {reason}", loop=frame.name, name="cond")
             self._engine.editor.set_condition(frame.index, bool(new))
             return
         number = None if isinstance(new, list) else np.asarray(new)
         if number is None or number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
-            raise UsageError(f"trip_count is a number of iterations, not {format_value(new, 40)}")
+            raise UsageError(
+                f"trip_count is a number of iterations, not {format_value(new, 40)}",
+                name="trip_count",
+                expected="a number of iterations",
+                got=format_value(new, 40),
+            )
         if frame.loop.counted_by_slices:
             raise UsageError(
-                f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set"
+                f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set",
+                loop=frame.name,
+                name="trip_count",
             )
         self._engine.editor.set_trip_count(frame.index, int(number))
         self._engine.retest_condition()
@@ -183,21 +199,21 @@ class StateEditor:
         value = frame.scope().get(name)
         if value is None:
             self._scope.value(name)  # raises, with similar names
-            raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")
+            raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set", name=name)
         if loop is not None and value is loop.iteration:
-            raise UsageError(f"'{name}' is the iteration number; goto goes to another iteration")
+            raise UsageError(f"'{name}' is the iteration number; goto goes to another iteration", name=name)
         if loop is not None and value is loop.condition_input:
-            raise UsageError(f"'{name}' is the condition; set cond = true or false")
+            raise UsageError(f"'{name}' is the condition; set cond = true or false", name=name)
         if loop is not None and frame.at_boundary and any(value is port.inner for port in loop.sliced_inputs):
             outer = next(port.outer.name for port in loop.sliced_inputs if port.inner is value)
             raise UsageError(
-                f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration"
+                f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration", name=name
             )
         if self._engine.editor.is_constant_node(self._engine.plan.slot_of[value]):
             return value
         for entry in frame.nodes:
             if value in entry.node.outputs and entry.state is not NodeState.DONE:
-                raise UsageError(self._not_computed_message(name, value, loop))
+                raise UsageError(self._not_computed_message(name, value, loop), name=name)
         return value
 
     def _not_computed_message(self, name: str, value: Value, loop: Loop | None) -> str:

@@ -135,7 +135,11 @@ class LiveController(Controller):
         entries = histories.entries(index)
         if entry is not None and entry not in entries:
             have = f"; there are {entries[0]} to {entries[-1]}" if entries else ""
-            raise UsageError(f"entry {entry} of loop '{self.symbols.loops[index].loop.name}' is not remembered{have}")
+            raise UsageError(
+                f"entry {entry} of loop '{self.symbols.loops[index].loop.name}' is not remembered{have}",
+                loop=self.symbols.loops[index].loop.name,
+                name=f"entry {entry}",
+            )
         return histories.entry_history(index, entry)
 
     @property
@@ -265,7 +269,12 @@ class LiveController(Controller):
             raise UsageError("no loop is running here; until needs one")
         current = self.engine.loop_state(stack[-1])[0]
         if iteration <= current:
-            raise UsageError(f"iteration {iteration} is not ahead of {current}; goto {iteration} goes back")
+            raise UsageError(
+                f"iteration {iteration} is not ahead of {current}; goto {iteration} goes back",
+                iteration=iteration,
+                expected=f"more than {current}",
+                got=str(iteration),
+            )
         return self.run_to(LoopBoundaryDestination(stack[-1], iteration))
 
     def continue_(self) -> Stop:
@@ -548,15 +557,16 @@ class LiveController(Controller):
         outer, index = self._timeline.current_entry()
         target = self._timeline.boundary_position(outer, index, iteration)
         current, _, _, ended, _ = self.engine.loop_state(index)
+        loop = self.symbols.loops[index].loop
         if iteration > current and ended is not None:
-            raise UsageError(no_iteration_text(self.symbols.loops[index].loop, iteration, current))
+            raise UsageError(no_iteration_text(loop, iteration, current), loop=loop.name, iteration=iteration)
         if iteration < current or target <= self.position:
             return self.travel(lambda: self._timeline.go_to(target))
         stop = self.run_to(LoopBoundaryDestination(index, iteration), quietly=True)
         if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
             count = self.engine.loop_state(index)[0]
-            why = no_iteration_text(self.symbols.loops[index].loop, iteration, count)
-            raise UsageError(f"{why}, where the session is now")
+            why = no_iteration_text(loop, iteration, count)
+            raise UsageError(f"{why}, where the session is now", loop=loop.name, iteration=iteration)
         return stop
 
     def reverse_continue(self) -> Stop:

@@ -43,7 +43,7 @@ def save_edits(model: Model, branch: Branch, target: Path, force: bool = False) 
             translator.add_edit(edit)
         except NotExpressible as error:
             raise UsageError(
-                f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}"
+                f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}", name=edit.text
             ) from None
     return write_edited_copy(path, model.graph.weights, model.graph, translator.edits, target)
 
@@ -52,20 +52,20 @@ def _check_target(model: Model, target: Path, force: bool) -> Path:
     """The path of the model's file, if it can be copied to the target."""
     if model.path is None or model.graph.system is System.TENSORRT or model.graph.is_over_requests:
         reason = "is a script" if model.graph.system is System.TENSORRT else "came from no file of its own"
-        raise UsageError(f"{model.name} {reason}, so no copy of it can be saved")
+        raise UsageError(f"{model.name} {reason}, so no copy of it can be saved", name=model.name)
     suffix = ".xml" if model.graph.system is System.OPENVINO else ".onnx"
     if target.suffix != suffix:
-        raise UsageError(f"{target}: name it {suffix}, as the model is")
+        raise UsageError(f"{target}: name it {suffix}, as the model is", name=str(target), expected=suffix)
     folder = target.absolute().parent
     if not folder.is_dir():
-        raise UsageError(f"{target}: there is no folder '{folder}'")
+        raise UsageError(f"{target}: there is no folder '{folder}'", name=str(folder))
     files = [target, *([target.with_suffix(".bin")] if suffix == ".xml" else [])]
     sources = [model.path, model.graph.weights or model.path.with_suffix(".bin")]
     for file in files:
         if file.exists() and any(source.exists() and file.samefile(source) for source in sources):
-            raise UsageError(f"{file}: is the model itself; give another name")
+            raise UsageError(f"{file}: is the model itself; give another name", name=str(file))
         if file.exists() and not force:
-            raise UsageError(f"{file}: is there already; give another name")
+            raise UsageError(f"{file}: is there already; give another name", name=str(file))
     return model.path
 
 

@@ -322,7 +322,7 @@ class Session:
                 return (evolution if entry is None else controller.evolution(index, entry))[name]
             names += evolution
         available = f"; there is one of {', '.join(map(quote, dict.fromkeys(names)))}" if names else ""
-        raise UsageError(f"there is no history of '{name}'{available}")
+        raise UsageError(f"there is no history of '{name}'{available}", name=name)
 
     def plot(self, name: str | None = None) -> Figure:
         """A Matplotlib figure: a value over iterations, or all carried values of the innermost loop, of the last entry
@@ -445,14 +445,14 @@ class Session:
             return self._run_to_location(where)
         iteration = operator.index(where)
         if iteration > MAX_ITERATION:
-            raise UsageError(f"there is no iteration {iteration}")
+            raise UsageError(f"there is no iteration {iteration}", iteration=iteration)
         return self._command(lambda controller: controller.run_to_iteration(iteration))
 
     def _run_to_location(self, location: str) -> Stop:
         breakpoint_ = self.breakpoints.add(location, temporary=True)
         try:
             if reason := self.controller.symbols.unreachable_reason_of_all(breakpoint_.nodes):
-                raise UsageError(f"'{location}' is never reached: {reason}")
+                raise UsageError(f"'{location}' is never reached: {reason}", name=location)
             return self.continue_()
         finally:
             # It may have stopped elsewhere.
@@ -507,7 +507,7 @@ class Session:
         """
         iteration = operator.index(iteration)
         if not 0 <= iteration <= MAX_ITERATION:
-            raise UsageError(f"there is no iteration {iteration}")
+            raise UsageError(f"there is no iteration {iteration}", iteration=iteration)
         return self._command(lambda controller: controller.go_to_iteration(iteration))
 
     def reverse_continue(self) -> Stop:
@@ -856,7 +856,7 @@ class Session:
     ) -> Stop:
         """Call ``move`` until ``count`` steps are done; it gets the remaining count and returns its steps."""
         if count < 1:
-            raise UsageError(f"{count} times makes no sense; give 1 or more")
+            raise UsageError(f"{count} times makes no sense; give 1 or more", expected="1 or more", got=str(count))
         controller = self.controller
         while True:
             with controller.session_lock.hold():

@@ -69,7 +69,11 @@ def list_source(
         first, last = listing.source.lines[0].number, listing.source.lines[-1].number
         line = int(which) if which.isdecimal() and len(which) < 18 else -1
         if not first <= line <= last:
-            raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
+            raise UsageError(
+                f"list takes a line from {first} to {last}, or all, not '{which}'",
+                expected=f"{first} to {last}, or all",
+                got=str(which),
+            )
         rows = listing.lines_around(line - first)
     head = values_label(frame) if frame.loop is not None and frame.at_boundary and frame.iteration else ""
     shows_code = option == "code" or not (option or listing.source.is_script)

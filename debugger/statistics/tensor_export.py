@@ -9,7 +9,7 @@ import numpy as np
 
 from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import is_ml_dtype, npy_storage_dtype
-from ...runtime.errors import UsageError, one_line
+from ...runtime.errors import UsageError, file_error
 from ...runtime.graph import Array
 from ...runtime.text import group_digits
 from .tensor_ref import CHUNK_ELEMENTS, TensorRef
@@ -27,7 +27,9 @@ def numpy_text(array: Array) -> str:
     if array.size > MAX_TEXT_ELEMENTS:
         raise UsageError(
             f"{group_digits(array.size)} elements are too many for text (at most {group_digits(MAX_TEXT_ELEMENTS)});"
-            " take a slice, or save it"
+            " take a slice, or save it",
+            expected=f"at most {MAX_TEXT_ELEMENTS} elements",
+            got=str(array.size),
         )
     name = array.dtype.name
     if array.dtype.kind in "OUST":
@@ -68,9 +70,9 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
         UsageError: the file has another suffix, already exists or cannot be written.
     """
     if path.suffix != ".npy":
-        raise UsageError(f"{path}: name it .npy")
+        raise UsageError(f"{path}: name it .npy", name=str(path), expected=".npy")
     if path.exists():
-        raise UsageError(f"{path}: is there already; give another name")
+        raise UsageError(f"{path}: is there already; give another name", name=str(path))
     dtype = tensor.dtype
     strings: Array | None = None
     if dtype.hasobject:
@@ -91,4 +93,4 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
                 for _, part in tensor.chunks(size=16 * CHUNK_ELEMENTS):
                     file.write(part.tobytes())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, path, "cannot be written", error) from None

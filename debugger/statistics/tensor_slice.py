@@ -49,12 +49,16 @@ class TensorSlice:
         if words and not words[-1] and len(words) > 1:
             words.pop()  # a[3,]
         if words.count("...") > 1:
-            raise UsageError("a slice has one '...' at most")
+            raise UsageError("a slice has one '...' at most", name="...", expected="at most 1")
         if "..." not in words:
             words.append("...")
         count = len(words) - 1
         if count > len(shape):
-            raise UsageError(f"{count_text(count, 'index', 'indices')} for {_axis_count_text(shape)}")
+            raise UsageError(
+                f"{count_text(count, 'index', 'indices')} for {_axis_count_text(shape)}",
+                expected=_axis_count_text(shape),
+                got=str(count),
+            )
         ellipsis = words.index("...")
         words[ellipsis : ellipsis + 1] = [":"] * (len(shape) - count)
         return cls(tuple(_parse_axis(word, size, k) for k, (word, size) in enumerate(zip(words, shape, strict=True))))
@@ -146,7 +150,7 @@ def _bracket_content(text: str) -> str:
     if "[" not in text and "]" not in text:
         return text
     if not text.endswith("]") or text.count("[") != 1 or text.count("]") != 1:
-        raise UsageError(f"'{text}' is no slice; write it as in NumPy: [0, :, 3]")
+        raise UsageError(f"'{text}' is no slice; write it as in NumPy: [0, :, 3]", expected="a slice", got=text)
     return text[text.index("[") + 1 : -1]
 
 
@@ -161,15 +165,22 @@ def _parse_axis(word: str, size: int, k: int) -> Axis:
     if len(numbers) > 3 or not all(
         _INTEGER.fullmatch(n.strip()) or (not n.strip() and len(numbers) > 1) for n in numbers
     ):
-        raise UsageError(f"'{word}' is no index; write numbers, ranges such as 2:8 or ::2, or ...")
+        raise UsageError(
+            f"'{word}' is no index; write numbers, ranges such as 2:8 or ::2, or ...", expected="an index", got=word
+        )
     if len(numbers) == 1:
         index = int(word)
         if not -size <= index < size:
-            raise UsageError(f"index {index} is out of range: axis {k} has {size} element{'' if size == 1 else 's'}")
+            raise UsageError(
+                f"index {index} is out of range: axis {k} has {size} element{'' if size == 1 else 's'}",
+                name=f"axis {k}",
+                expected=f"less than {size}",
+                got=str(index),
+            )
         return index % size
     bounds: list[Any] = [int(number) if number else None for number in numbers]
     if bounds[2:] == [0]:
-        raise UsageError("the step of a range cannot be 0")
+        raise UsageError("the step of a range cannot be 0", name="step", got="0")
     return range(*slice(*bounds).indices(size))
 
 

@@ -66,10 +66,12 @@ def _find_case_paths(text: str) -> list[Path]:
     elif glob.has_magic(text):
         paths = [Path(candidate) for candidate in glob.glob(text, recursive=True)]
     else:
-        raise InputError(f"{text}: no such file or folder; give .npz files, test data, or a table of cases")
+        raise InputError(f"{text}: no such file or folder; give .npz files, test data, or a table of cases", name=text)
     paths = [candidate for candidate in paths if candidate.is_dir() or candidate.suffix in (".npz", *_TABLE_SUFFIXES)]
     if not paths:
-        raise InputError(f"{text}: holds no cases; they are .npz files, test_data_set_* folders, .parquet or .arrow")
+        raise InputError(
+            f"{text}: holds no cases; they are .npz files, test_data_set_* folders, .parquet or .arrow", name=text
+        )
     return sorted(paths, key=_natural_sort_key)
 
 
@@ -118,7 +120,7 @@ class _FileCases(CaseSet):
             if name == existing or name.endswith(f"/{existing}"):
                 return number
         hint = did_you_mean(name, self._names) or f"; the first is '{self._names[0]}'"
-        raise UsageError(f"{self.name} has no case '{name}'{hint}")
+        raise UsageError(f"{self.name} has no case '{name}'{hint}", name=name)
 
 
 class NpzCases(_FileCases):
@@ -195,7 +197,11 @@ class BatchedCases(CaseSet):
         lengths = _first_axis_lengths(path)
         if len(set(lengths.values())) != 1 or None in lengths.values():
             sizes = ", ".join(f"'{name}' {'none' if n is None else n}" for name, n in lengths.items()) or "none"
-            raise InputError(f"{path}: all arrays need one first axis, that of the cases; they have {sizes}")
+            raise InputError(
+                f"{path}: all arrays need one first axis, that of the cases; they have {sizes}",
+                name=str(path),
+                got=sizes,
+            )
         self._count = next(iter(lengths.values())) or 0
         self.fingerprint = fingerprint_of((self.name, self._count, path.stat().st_size))
 

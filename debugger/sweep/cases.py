@@ -73,7 +73,11 @@ class CaseSet(ABC):
         number = name.rsplit("/", 1)[-1]
         if number.isdecimal() and int(number) < len(self):
             return int(number)
-        raise UsageError(f"{self.name} has no case '{name}'; they are numbered 0 to {len(self) - 1}")
+        raise UsageError(
+            f"{self.name} has no case '{name}'; they are numbered 0 to {len(self) - 1}",
+            name=name,
+            expected=f"0 to {len(self) - 1}",
+        )
 
 
 def fingerprint_of(parts: Iterable[object]) -> str:
@@ -137,7 +141,11 @@ class InMemoryCases(CaseSet):
         def read(number: int) -> Case:
             item: Any = self._items[number - self._first]
             if type(item) is not dict and not isinstance(item, Mapping):
-                raise InputError(f"case {number} is a {type(item).__name__}; give inputs by name")
+                raise InputError(
+                    f"case {number} is a {type(item).__name__}; give inputs by name",
+                    expected="inputs by name",
+                    got=type(item).__name__,
+                )
             named = resolve_aliases(model.graph, item)
             for value in named.values():
                 if type(value) is not np.ndarray:

@@ -37,7 +37,7 @@ def check_export_path(path: Path) -> None:
             sweep.
     """
     if path.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"{path}: rows are written as .parquet or .csv")
+        raise UsageError(f"{path}: rows are written as .parquet or .csv", name=str(path), expected=".parquet or .csv")
     if path.suffix == ".parquet":
         import_pyarrow()
     if path.is_dir() or not path.absolute().parent.is_dir():

@@ -55,7 +55,9 @@ class SweepSpec:
             parse(text)
         for text in self.measures:
             if text in (*RESULT_COLUMNS, "id", "model", "set", "case", "versions"):
-                raise UsageError(f"the measure '{text}' is called as a column of the rows: write it as '({text})'")
+                raise UsageError(
+                    f"the measure '{text}' is called as a column of the rows: write it as '({text})'", name=text
+                )
         if len(set(self.measures)) < len(self.measures):
             raise UsageError("a measure is given twice")
 

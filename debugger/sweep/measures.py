@@ -62,5 +62,10 @@ def _scalar(text: str, value: Any) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind in "OUSc":
         kind = f"{array.dtype.name} {list(array.shape)}"
-        raise ExecutionError(f"the measure '{text}' is {kind} and not one number; reduce it: max(abs({text}))")
+        raise ExecutionError(
+            f"the measure '{text}' is {kind} and not one number; reduce it: max(abs({text}))",
+            name=text,
+            expected="one number",
+            got=kind,
+        )
     return float(array.reshape(()))

@@ -56,7 +56,9 @@ def check_oracle(text: str) -> None:
     if text.partition(":")[0] in PEERS:
         Peer(text)
     elif not Path(text).exists():
-        raise UsageError(f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs")
+        raise UsageError(
+            f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs", name=text
+        )
 
 
 def create_oracle(model: Model, job: SweepJob) -> Oracle:
@@ -99,10 +101,12 @@ class _ExpectedOutputsOracle(Oracle):
         elif (self._folder / name).is_dir():
             expected = read_test_outputs(self._folder / name, self._model.outputs)
         else:
-            raise InputError(f"{self._folder}: holds no outputs for case '{name}', neither {name}.npz nor {name}/")
+            raise InputError(
+                f"{self._folder}: holds no outputs for case '{name}', neither {name}.npz nor {name}/", name=name
+            )
         known_outputs = {output: value for output, value in expected.items() if output in outputs}
         if not known_outputs:
-            raise InputError(f"{self._folder}: case '{name}' has none of the model's outputs")
+            raise InputError(f"{self._folder}: case '{name}' has none of the model's outputs", name=name)
         mismatch = first_mismatch(outputs, known_outputs)
         if mismatch:
             outcome.status, outcome.message = Status.DIFFERS, mismatch
@@ -147,7 +151,7 @@ class _RuntimeOracle(Oracle):
         if self._peer.name == "openvino":
             self._tolerance, _ = openvino_tolerance(model.graph, self._tolerance)
         elif model.graph.system is System.OPENVINO:
-            raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
+            raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
 
     def close(self) -> None:
         self._peer.close()

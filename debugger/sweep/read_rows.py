@@ -47,7 +47,7 @@ def read_columns(path: Path) -> RowColumns:
     columns = {".parquet": _read_parquet, ".csv": _read_csv, ".sweepdb": _read_sweepdb}[path.suffix](path)
     missing = next((name for name in _REQUIRED_COLUMNS if name not in columns), None)
     if missing is not None:
-        raise UsageError(f"{path}: holds no rows of a sweep: it has no column '{missing}'")
+        raise UsageError(f"{path}: holds no rows of a sweep: it has no column '{missing}'", name=missing)
     return RowColumns(columns)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_file import discard, replace_database, unfinished_path
-from ...runtime.errors import LoopdbgError, UsageError, one_line
+from ...runtime.errors import LoopdbgError, UsageError, file_error, one_line
 from .job import SweepJob
 from .row import RESULT_COLUMNS, Row, RowCells, Status
 from .schedule import Interval, missing_intervals
@@ -73,7 +73,7 @@ class SweepStore:
         except sqlite3.Error as error:
             raise SweepFileError(f"{path}: cannot be written: {one_line(error)}") from None
         except OSError as error:
-            raise SweepFileError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+            raise file_error(SweepFileError, path, "cannot be written", error) from None
         finally:
             discard(temporary)
         store._database = _open_database(path)
@@ -147,15 +147,27 @@ class SweepStore:
         old_spec, new_spec = self._read_metadata("wanted"), jobs[0].spec.as_json()
         for name, value in new_spec.items():
             if old_spec.get(name) != value:
-                raise UsageError(f"{self.path}: was made with {name} {old_spec.get(name)!r}, and now it is {value!r}")
+                raise UsageError(
+                    f"{self.path}: was made with {name} {old_spec.get(name)!r}, and now it is {value!r}",
+                    name=name,
+                    expected=repr(old_spec.get(name)),
+                    got=repr(value),
+                )
         models = self._database.execute("SELECT path, hash, fingerprint FROM models ORDER BY model").fetchall()
         for job, (path, hash_, cases) in zip(jobs, models, strict=False):
             if job.hash != hash_:
                 raise UsageError(f"{self.path}: was made with {path} as it was then: it is another file now")
             if job.cases.fingerprint != cases:
-                raise UsageError(f"{self.path}: was made with other cases than those of '{job.cases.name}'")
+                raise UsageError(
+                    f"{self.path}: was made with other cases than those of '{job.cases.name}'", name=job.cases.name
+                )
         if len(models) != len(jobs):
-            raise UsageError(f"{self.path}: was made with {len(models)} models, and now there are {len(jobs)}")
+            raise UsageError(
+                f"{self.path}: was made with {len(models)} models, and now there are {len(jobs)}",
+                name="models",
+                expected=str(len(models)),
+                got=str(len(jobs)),
+            )
         with self._database:
             for job in jobs:
                 self._database.execute(

@@ -110,7 +110,9 @@ def _cell_value(port: Port, cell: Any) -> Data:
     if cell.as_py() is None:
         return None
     if isinstance(value_type, SequenceType):
-        raise InputError(f"input '{port.name}' is a sequence, which a cell of a table cannot be")
+        raise InputError(
+            f"input '{port.name}' is a sequence, which a cell of a table cannot be", name=port.name, got=str(port.type)
+        )
     array = _cell_array(port, cell)
     dtype = value_type.dtype
     if dtype is None or array.dtype == dtype:
@@ -118,7 +120,11 @@ def _cell_value(port: Port, cell: Any) -> Data:
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
     if "int" in dtype.name and not np.array_equal(converted.astype(array.dtype), array):
-        raise InputError(f"input '{port.name}' needs {value_type}, and the column holds other numbers")
+        raise InputError(
+            f"input '{port.name}' needs {value_type}, and the column holds other numbers",
+            name=port.name,
+            expected=str(value_type),
+        )
     return converted
 
 
@@ -130,7 +136,7 @@ def _cell_array(port: Port, cell: Any) -> Array:
         count = int(np.prod(shape))
         lengths = {len(values)} if isinstance(inner, pa.Scalar) else set(inner.value_lengths().to_pylist())
         if len(lengths) > 1:
-            raise InputError(f"input '{port.name}': the rows of the list have different lengths")
+            raise InputError(f"input '{port.name}': the rows of the list have different lengths", name=port.name)
         shape.append(next(iter(lengths), 0) if count else 0)
         inner = values
     if isinstance(inner, pa.Scalar):

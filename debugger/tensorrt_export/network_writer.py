@@ -107,7 +107,7 @@ class _NetworkWriter:
         try:
             return dtype_name(dtype)
         except UnsupportedError as error:
-            raise UnsupportedError(f"{label}: {error}") from None
+            raise UnsupportedError.with_location(label, error) from None
 
     def _mark_output(self, value: Value, name: str) -> None:
         tensor = self.tensor_of_any_length(value)

@@ -486,7 +486,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     """
     name = "string" if dtype.hasobject else dtype.name
     if name not in DTYPE_NAMES:
-        raise UnsupportedError(f"TensorRT has no {name}")
+        raise UnsupportedError(f"TensorRT has no {name}", got=name)
     return name
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, one_line
+from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, file_error, one_line
 from ...runtime.frontends import SQLITE_MAGIC
 from ...runtime.graph.value_encoding import decode_value
 from ...runtime.stable_file import open_regular_file
@@ -68,9 +68,15 @@ class TraceDatabase:
         path = Path(path)
         header = _header(path)
         if not header.startswith(SQLITE_MAGIC):
-            raise TraceError(f"{path}: is no trace", Remedy.RECORD_TRACE)
+            raise TraceError(f"{path}: is no trace", Remedy.RECORD_TRACE, name=str(path), expected="a trace")
         if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
-            raise TraceError(f"{path}: is an SQLite file, but no trace", Remedy.RECORD_TRACE)
+            raise TraceError(
+                f"{path}: is an SQLite file, but no trace",
+                Remedy.RECORD_TRACE,
+                name=str(path),
+                expected="a trace",
+                got="an SQLite file",
+            )
         trace = None
         try:
             _recover_journal(path)
@@ -79,7 +85,10 @@ class TraceDatabase:
             if version != SCHEMA_VERSION:
                 raise TraceError(
                     f"{path}: is a trace of version {version}; this program reads version {SCHEMA_VERSION}: "
-                    f"record it again, or open it with the program that wrote it"
+                    f"record it again, or open it with the program that wrote it",
+                    name=str(path),
+                    expected=str(SCHEMA_VERSION),
+                    got=str(version),
                 )
             trace._check_tables()
             trace.validate()
@@ -183,9 +192,9 @@ def _header(path: Path) -> bytes:
         with open_regular_file(path) as file:
             return file.read(72)
     except FileNotFoundError:
-        raise TraceError(f"{path}: no such file") from None
+        raise TraceError(f"{path}: no such file", name=str(path)) from None
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(TraceError, path, "cannot be read", error) from None
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...runtime.atomic_file import atomic_folder, atomic_text
 from ...runtime.dtypes import dtype_from_name as dtype_of
-from ...runtime.errors import UsageError, one_line
+from ...runtime.errors import UsageError, file_error
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
 from ..export_formats.format_registry import FOLDER_SUFFIX, ExportFormat
 from ..export_formats.npz import NpzWriter
@@ -35,7 +35,7 @@ def write_trace(exporter: TraceExporter, format_: ExportFormat, path: Path) -> t
     try:
         return _WRITERS[format_.suffix](exporter, path)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, path, "cannot be written", error) from None
 
 
 def _write_npz(exporter: TraceExporter, path: Path) -> tuple[int, list[str]]:

@@ -87,7 +87,9 @@ class TraceExporter:
         missing = sorted((only or set()) - names)
         if missing:
             available = ", ".join(f"'{name}'" for name in sorted(names)) or "none"
-            raise UsageError(f"{self.trace.path}: '{missing[0]}' was not recorded; there are {available}")
+            raise UsageError(
+                f"{self.trace.path}: '{missing[0]}' was not recorded; there are {available}", name=missing[0]
+            )
 
     # -- tables
 

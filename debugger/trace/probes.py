@@ -87,7 +87,7 @@ def make_probes(plan: Plan, *, nodes: bool = False, only: Collection[str] | None
     probe_sets = [finder.probes_of_loop(loop) for loop in plan.loops]
     for name in sorted((names or set()) - finder.known):
         hint = did_you_mean(name, finder.known)
-        raise UsageError(f"no loop of the model has a value '{name}' that could be recorded{hint}")
+        raise UsageError(f"no loop of the model has a value '{name}' that could be recorded{hint}", name=name)
     return probe_sets
 
 

@@ -151,7 +151,9 @@ class ReplayController(Controller):
                 # Available at the end, where it is tested.
                 continue
             if not graph_index.is_recorded(index, scope[name]):
-                raise UsageError(f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES)
+                raise UsageError(
+                    f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES, name=name
+                )
         if expression.uses_history and self.trace.every > 1:
             raise UsageError(
                 f"'{expression.text}' looks at other iterations, and only every {self.trace.every}th was recorded; "
@@ -248,7 +250,12 @@ class ReplayController(Controller):
         if ref is None:
             raise UsageError("no loop is running here; until needs one")
         if iteration <= ref.iteration:
-            raise UsageError(f"iteration {iteration} is not ahead of {ref.iteration}; goto {iteration} goes back")
+            raise UsageError(
+                f"iteration {iteration} is not ahead of {ref.iteration}; goto {iteration} goes back",
+                iteration=iteration,
+                expected=f"more than {ref.iteration}",
+                got=str(iteration),
+            )
         return self.run_to(
             self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=ref.iteration, until=iteration))
         )
@@ -283,9 +290,13 @@ class ReplayController(Controller):
                 # As a live session, which must run to the end to detect this.
                 self.go_to(below)
                 message += ", where the session is now"
-            raise UsageError(message)
+            raise UsageError(message, loop=loop.name, iteration=iteration)
         nearest = " and ".join(str(r.iteration) for r in (below, above) if r is not None)
-        raise UsageError(f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {nearest}")
+        raise UsageError(
+            f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {nearest}",
+            loop=loop.name,
+            iteration=iteration,
+        )
 
     def reverse_continue(self) -> Stop:
         current = self.boundary
@@ -300,7 +311,7 @@ class ReplayController(Controller):
         if self.stop.done:
             raise UsageError("the recording is at its end; restart to see it again")
         if self.boundary is None:
-            raise UsageError(f"the recording holds no boundary; there is nowhere to {action}")
+            raise UsageError(f"the recording holds no boundary; there is nowhere to {action}", name=action)
         return self.boundary
 
     def running_boundary(self, ref: BoundaryRef) -> BoundaryRef | None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.engine.engine import Engine
-from ...runtime.errors import InterruptError, TraceError, UsageError, one_line
+from ...runtime.errors import InterruptError, TraceError, UsageError, file_error
 from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
 from ...runtime.stable_file import open_regular_file
@@ -79,10 +79,19 @@ def find_resume_point(trace: TraceStore, model: Model) -> ResumePoint:
     """
     digest = model_hash(model)
     if trace.model_hash and digest and trace.model_hash != digest:
-        raise UsageError(f"{trace.path}: was recorded with another model ({trace.model}), not with this {model.name}")
+        raise UsageError(
+            f"{trace.path}: was recorded with another model ({trace.model}), not with this {model.name}",
+            name="model",
+            expected=trace.model,
+            got=model.name,
+        )
     paths = [plan.path for plan in model.plan.loops]
     if paths != [loop.path for loop in trace.loops]:
-        raise UsageError(f"{trace.path}: was recorded with a model that has other loops than {model.name}")
+        raise UsageError(
+            f"{trace.path}: was recorded with a model that has other loops than {model.name}",
+            name="loops",
+            got=model.name,
+        )
     if trace.ended == "end":
         raise UsageError(f"{trace.path}: this run came to its end; there is nothing to go on with")
     return _from_boundaries(trace, model) if trace.has_every_boundary else _from_checkpoint(trace, model)
@@ -265,7 +274,7 @@ def model_hash(model: Model) -> str:
         if model.path.suffix == ".xml" and path.is_file():
             _hash_file(digest, path)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, path, "cannot be read", error) from None
     digest.update(model.graph.function.encode())
     return digest.hexdigest()
 

@@ -25,7 +25,12 @@ def record_session(
     if any(branch.edits for branch in session.branch.ancestry()):
         raise UsageError("what was set on this branch is part of no run from the beginning; undo it, or save the model")
     if every < 1:
-        raise UsageError(f"every {every} boundaries makes no sense; give 1 or more")
+        raise UsageError(
+            f"every {every} boundaries makes no sense; give 1 or more",
+            name="every",
+            expected="1 or more",
+            got=str(every),
+        )
     options = RecordOptions(nodes, every, only, force)
     with Recorder(path, session.model, session.inputs, options) as recorder:
         run = session.model.execute(session.inputs, on_iteration=recorder, max_iterations=session.max_iterations)

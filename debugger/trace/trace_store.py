@@ -140,7 +140,7 @@ class TraceStore(TraceDatabase):
             try:
                 return graph_from_json(text)
             except ModelError as error:
-                raise TraceError(f"{self.path}: {error}") from None
+                raise TraceError.with_location(str(self.path), error) from None
         raise TraceError(f"{self.path}: the trace holds no loop graph")
 
     @cached_property
@@ -219,7 +219,7 @@ class TraceStore(TraceDatabase):
         if len(matches) != 1:
             names = ", ".join(f"'{loop_.path}'" for loop_ in self.loops) or "none"
             problem = "no loop" if not matches else "several loops"
-            raise UsageError(f"{self.path}: {problem} called '{loop}'; there are {names}")
+            raise UsageError(f"{self.path}: {problem} called '{loop}'; there are {names}", loop=str(loop))
         return matches[0]
 
     @raises_trace_error
@@ -324,7 +324,9 @@ class TraceStore(TraceDatabase):
             return self.read_boundary(ref)
         entry_text = f" of entry {queries.outer_iterations_text(entry)}" if entry else ""
         raise UsageError(
-            f"{self.path}: the boundary before iteration {iteration}{entry_text} of '{loop}' is not recorded"
+            f"{self.path}: the boundary before iteration {iteration}{entry_text} of '{loop}' is not recorded",
+            loop=str(loop),
+            iteration=iteration,
         )
 
     @raises_trace_error

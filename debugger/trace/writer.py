@@ -163,16 +163,31 @@ def check_target(path: Path, *, force: bool = False) -> None:
 
 def _check_target(path: Path, force: bool) -> None:
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}")
+        raise UsageError(
+            f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}",
+            name=str(path),
+            expected="a file",
+            got="a folder",
+        )
     if not resolve_link(path).parent.is_dir():
-        raise UsageError(f"{path}: there is no folder '{resolve_link(path).parent}'")
+        raise UsageError(
+            f"{path}: there is no folder '{resolve_link(path).parent}'", name=str(resolve_link(path).parent)
+        )
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: is no regular file; it is left as it is, give another name")
+        raise UsageError(
+            f"{path}: is no regular file; it is left as it is, give another name",
+            name=str(path),
+            expected="a regular file",
+        )
     if path.exists() and path.stat().st_size:
         if not is_trace(path):
-            raise UsageError(f"{path}: is there already, and is no trace; it is left as it is, give another name")
+            raise UsageError(
+                f"{path}: is there already, and is no trace; it is left as it is, give another name",
+                name=str(path),
+                expected="a trace",
+            )
         if not force:
-            raise UsageError(f"{path}: a trace is there already", Remedy.OVERWRITE)
+            raise UsageError(f"{path}: a trace is there already", Remedy.OVERWRITE, name=str(path))
 
 
 def is_trace(path: Path) -> bool:
@@ -283,4 +298,6 @@ class TraceWriterThread:
         return TraceError(
             f"{self._store.path}: recording stopped: {error_text(error)}; {written} in the file",
             Remedy.RESUME_RECORDING,
+            name=str(self._store.path),
+            got=error_text(error),
         )

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from ..errors import ModelError, one_line
+from ..errors import ModelError, file_error
 from ..graph import Graph
 from ..signal_deferral import defer_signals
 from ..stable_file import open_regular_file
@@ -47,7 +47,9 @@ def split_model_path(path: str | os.PathLike[str]) -> tuple[Path, str]:
     if not colon or not file.lower().endswith(".py") or os.path.exists(full_path):
         return full_path, ""
     if not function:
-        raise ModelError(f"'{path}' names no function behind the colon; leave the colon out, or name one")
+        raise ModelError(
+            f"'{path}' names no function behind the colon; leave the colon out, or name one", name=str(path)
+        )
     return Path(file), function
 
 
@@ -82,9 +84,13 @@ def read_model(
         compiled = _COMPILED_SUFFIXES.get(path.suffix.lower())
         if compiled is not None:
             raise ModelError(
-                f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of"
+                f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of",
+                name=str(path),
+                got=compiled,
             )
-        raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
+        raise ModelError(
+            f"{path}: not a model file by its suffix '{path.suffix}'; {hint}", name=str(path), got=path.suffix
+        )
     if weights is not None:
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
@@ -101,13 +107,18 @@ def _check_regular_file(path: str | os.PathLike[str], hint: str) -> None:
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise ModelError(f"{path}: no such file; {hint}") from None
+        raise ModelError(f"{path}: no such file; {hint}", name=str(path)) from None
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(ModelError, path, "cannot be read", error) from None
     if stat.S_ISDIR(mode):
-        raise ModelError(f"{path}: is a folder; {hint}")
+        raise ModelError(f"{path}: is a folder; {hint}", name=str(path), expected="a file", got="a folder")
     if not stat.S_ISREG(mode):
-        raise ModelError(f"{path}: is a pipe or a device, no regular file; {hint}")
+        raise ModelError(
+            f"{path}: is a pipe or a device, no regular file; {hint}",
+            name=str(path),
+            expected="a regular file",
+            got="a pipe or a device",
+        )
 
 
 def _known_suffixes() -> str:

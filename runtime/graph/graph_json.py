@@ -89,16 +89,21 @@ def graph_from_json(text: str) -> Graph:
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or "version" not in document:
-            raise ModelError("the text is no loop graph")
+            raise ModelError("the text is no loop graph", expected="a loop graph")
         if document["version"] != FORMAT_VERSION:
-            raise ModelError(f"the loop graph has form {document['version']}; this program reads form {FORMAT_VERSION}")
+            raise ModelError(
+                f"the loop graph has form {document['version']}; this program reads form {FORMAT_VERSION}",
+                name="version",
+                expected=str(FORMAT_VERSION),
+                got=str(document["version"]),
+            )
         graph = _GraphDecoder(document["values"]).graph(document["graph"])
         _check_graph(graph, frozenset())
         return graph
     except LoopdbgError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise ModelError(f"the loop graph is damaged: {one_line(error)}") from None
+        raise ModelError(f"the loop graph is damaged: {one_line(error)}", name="graph", got=one_line(error)) from None
 
 
 class _GraphEncoder:

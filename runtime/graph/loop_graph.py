@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import NodeFields
 from ..record import record
 from ..text import escape_unprintable
 from .origin import UNKNOWN_ORIGIN, Origin
@@ -181,6 +182,11 @@ class Node:
     def is_custom_operator(self) -> bool:
         """Whether its operator is not a standard operator of its system."""
         return bool(self.domain) and not self.domain.startswith("opset")
+
+    @property
+    def error_fields(self) -> NodeFields:
+        """What an error about this node states of it."""
+        return {"node": self.name, "op_type": self.op_type}
 
     def describe(self) -> str:
         """The name of a node in messages: ``Add 'h_new' (opset 13, model.py:87)``; without an opset for a script."""

@@ -107,7 +107,12 @@ def _outer_input_type(value: Value, cut: SlicedInput | None) -> ValueType:
     if cut is None:
         return value.type
     if not isinstance(value.type, TensorType):
-        raise UsageError(f"input '{value.name}' is {value.type}, and only tensors have a part for each request")
+        raise UsageError(
+            f"input '{value.name}' is {value.type}, and only tensors have a part for each request",
+            name=value.name,
+            expected="a tensor",
+            got=str(value.type),
+        )
     return _combined_type(value.type, cut.axis, cut.drop_axis)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_file import atomic_folder
-from ..errors import ModelError, one_line
+from ..errors import ModelError, file_error
 from ..graph import Graph
 from .model_file import ModelEdits, ModelFile
 
@@ -27,7 +27,7 @@ def write_edited_copy(source: Path, weights: Path | None, graph: Graph, edits: M
             files = file.save(folder / target.name, target.parent)
         return [target.parent / path.relative_to(folder) for path in files]
     except OSError as error:
-        raise ModelError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(ModelError, target, "cannot be written", error) from None
 
 
 def _open_model_file(path: Path, weights: Path | None, graph: Graph) -> ModelFile[Any]:

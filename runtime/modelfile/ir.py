@@ -13,7 +13,7 @@ from lxml import etree
 
 from ..atomic_file import atomic_binary, write_bytes
 from ..dtypes import dtype_to_openvino
-from ..errors import ModelError, UnsupportedError, one_line
+from ..errors import ModelError, UnsupportedError, file_error
 from ..frontends.openvino.constants import IrConstantReader
 from ..frontends.openvino.ir_document import Element, IrDocument, IrLayer, IrNetwork, PortKey
 from ..frontends.openvino.loops import LayerScope
@@ -73,7 +73,7 @@ class IrFile(ModelFile[IrLayerLocation]):
             with StableFile(self.weights) as file:
                 return bytes(file.read_range(offset, offset + size))
         except OSError as error:
-            raise ModelError(f"{self.weights}: cannot be read: {error.strerror or one_line(error)}") from None
+            raise file_error(ModelError, self.weights, "cannot be read", error) from None
 
     # -- edits
 
@@ -81,11 +81,15 @@ class IrFile(ModelFile[IrLayerLocation]):
         layers = self._recorder.constant_layers.items()
         layer = next((layer for reread, layer in layers if self.original_value(reread) is value), None)
         if layer is None:
-            raise UnsupportedError(f"'{value.name}' is no Const of the file")
+            raise UnsupportedError(f"'{value.name}' is no Const of the file", name=value.name)
         kind = (layer.data.get("element_type") or layer.outputs[0].precision or "").lower()
         element_type = dtype_to_openvino(data.dtype)
         if kind not in (element_type, port_precision(element_type).lower()) or kind[1:2] == "4":
-            raise UnsupportedError(f"'{value.name}' is stored as {kind}, which is not written; decompress the model")
+            raise UnsupportedError(
+                f"'{value.name}' is stored as {kind}, which is not written; decompress the model",
+                name=value.name,
+                got=kind,
+            )
         self._append_data(layer.element, data)
 
     def set_initial_value(self, loop: Loop, param: Value, data: Array) -> None:

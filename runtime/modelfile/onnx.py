@@ -116,7 +116,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
             names = [name for name, known in scope.values.items() if known and self.original_value(known) is value]
             if isinstance(graph, GraphProto) and any(_set_initializer(graph, name, data) for name in names):
                 return
-        raise UnsupportedError(f"'{value.name}' is in the file in no form that can be changed")
+        raise UnsupportedError(f"'{value.name}' is in the file in no form that can be changed", name=value.name)
 
     def set_initial_value(self, loop: Loop, param: Value, data: Array) -> None:
         self._connect_constant(loop, loop.body.inputs.index(param), data, param.name)
@@ -128,7 +128,11 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
         """Connect a constant to an input port of a loop."""
         location = self._require_location(loop)
         if not has_original_body(location, loop):
-            raise UnsupportedError(f"the file has {location.proto.op_type} '{loop.name}' in place of a loop")
+            raise UnsupportedError(
+                f"the file has {location.proto.op_type} '{loop.name}' in place of a loop",
+                loop=loop.name,
+                got=location.proto.op_type,
+            )
         self._require_single_call(location.scope, f"loop '{loop.name}'")
         name = fresh_name(f"{role}_set", self._used_names)
         while len(location.proto.input) <= k:
@@ -157,7 +161,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
     def _require_location(self, node: Node) -> OnnxNodeLocation:
         location = self.locate(node)
         if location is None:
-            raise UnsupportedError(f"the file has no node of {node.describe()}")
+            raise UnsupportedError(f"the file has no node of {node.describe()}", **node.error_fields)
         return location
 
     def _require_single_call(self, scope: NameScope, name: str) -> None:
@@ -170,7 +174,8 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
         if calls > 1:
             raise UnsupportedError(
                 f"{name} is in the function '{scope.proto.name}', which is called {calls} times; inline the functions"
-                " of the model (onnx.inliner), and change it there"
+                " of the model (onnx.inliner), and change it there",
+                name=name,
             )
 
     # -- saving
@@ -199,7 +204,8 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
                 copies.append(copy)
             elif not filecmp.cmp(original, existing, shallow=False):
                 raise ModelError(
-                    f"{existing}: is there already, and the model keeps its data under that name; choose a folder"
+                    f"{existing}: is there already, and the model keeps its data under that name; choose a folder",
+                    name=str(existing),
                 )
         return copies
 

@@ -302,7 +302,9 @@ def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
 
 
 def _unreadable_error(tensor: TensorProto, error: Exception) -> ModelError:
-    return ModelError(f"the data of '{tensor.name}' cannot be read: {one_line(error)}")
+    return ModelError(
+        f"the data of '{tensor.name}' cannot be read: {one_line(error)}", name=tensor.name, got=one_line(error)
+    )
 
 
 def _set_external_location(tensor: TensorProto, location: str, offset: int, length: int) -> None:
@@ -332,5 +334,6 @@ def _encode(proto: ModelProto) -> bytes:
 def _no_scratch_error(error: OSError) -> UsageError:
     return UsageError(
         f"the data of a large model cannot be written to the temporary folder {tempfile.gettempdir()}:"
-        f" {error.strerror or one_line(error)}; set TMPDIR to a folder with more space"
+        f" {error.strerror or one_line(error)}; set TMPDIR to a folder with more space",
+        name=tempfile.gettempdir(),
     )

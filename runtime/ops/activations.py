@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from .axis_arguments import unknown_value_error
 from .elementwise import clamp_to_bounds, erf
 from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, through_reals, with_native_loop
 from .primitives import NativeLoop, NoNativeKernel
@@ -248,7 +249,7 @@ def openvino_gelu(p: P, x: T, *, approximation_mode: str = "erf") -> T:
 
 def _gelu_by_mode(p: P, x: T, mode: str, exact: str) -> T:
     if mode.lower() not in (exact, "tanh"):
-        raise ModelError(f"approximation {mode!r} is neither {exact} nor tanh")
+        raise unknown_value_error("approximation", mode, (exact, "tanh"))
     return _exact_gelu(p, x) if mode.lower() == exact else through_reals(_gelu_tanh)(p, x)
 
 
@@ -288,7 +289,9 @@ def _dropout_outputs(p: P, x: T, mask: T, n_outputs: int) -> Any:
 @onnx("Dropout", since=1)
 def dropout_1(p: P, x: T, *, ratio: float = 0.5, is_test: int = 0, n_outputs: int = 1) -> Any:
     if not is_test and ratio:
-        raise UnsupportedError("Dropout with is_test=0 drops at random; only inference (is_test=1) is supported")
+        raise UnsupportedError(
+            "Dropout with is_test=0 drops at random; only inference (is_test=1) is supported", name="is_test", got="0"
+        )
     return dropout_7(p, x, ratio=ratio, n_outputs=n_outputs)
 
 
@@ -323,7 +326,7 @@ def dropout(
     if rate == 0:
         return _dropout_outputs(p, x, full_constant(p, x.shape, True, np.dtype(bool)), n_outputs)
     if not 0 <= rate < 1:
-        raise ModelError(f"ratio {rate} is not in [0, 1)")
+        raise ModelError(f"ratio {rate} is not in [0, 1)", name="ratio", expected="[0, 1)", got=str(rate))
     if not isinstance(x, np.ndarray):
         raise NoNativeKernel
     if draws is not None and draws.iterations:

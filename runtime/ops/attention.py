@@ -19,7 +19,7 @@ from ..graph import Array
 from ..kernels.bindings.attention import MAX_HEAD_WIDTH
 from ..kernels.strided_iteration import broadcast_shapes
 from ..record import record
-from .axis_arguments import element_count
+from .axis_arguments import element_count, shape_error, unknown_value_error
 from .matmul import matmul_product
 from .normalize import softmax_over
 from .operator_helpers import cast, check_broadcastable, constant, is_float, working_dtype
@@ -212,9 +212,13 @@ class AttentionShape:
             for x, transposed in zip((q, k, v), positions_first, strict=True)
         )
         if not (batch == b2 and batch == b3 and groups == g3 and keys == k3 and width == w2):
-            raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other")
+            raise ModelError(
+                f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other",
+                name="query",
+                got=f"{q.shape}, {k.shape} and {v.shape}",
+            )
         if not groups or heads % groups:
-            raise ModelError(f"{heads} query heads cannot share {groups} key heads")
+            raise ModelError(f"{heads} query heads cannot share {groups} key heads", name="q_num_heads", got=str(heads))
         return AttentionShape(batch, heads, groups, queries, keys, width, value_width)
 
 
@@ -223,7 +227,7 @@ def _bias_to_4d(p: P, bias: T, shape: AttentionShape) -> T:
     full = (shape.batch, shape.heads, shape.queries, shape.keys)
     extra = len(full) - bias.ndim
     if extra < 0 or any(n not in (1, m) for n, m in zip(bias.shape, full[extra:], strict=True)):
-        raise ModelError(f"a mask of shape {bias.shape} does not broadcast to {full}")
+        raise shape_error("mask", bias.shape, f"does not broadcast to {full}")
     bias = p.reshape(bias, (*(1,) * (4 - bias.ndim), *bias.shape))
     return bias if bias.shape[3] == shape.keys else p.broadcast(bias, (*bias.shape[:3], shape.keys))
 
@@ -292,11 +296,17 @@ def attention(
 ) -> Any:
     """3-D inputs have the layout ``[batch, positions, heads * width]``."""
     if (past_key is None) != (past_value is None):
-        raise ModelError("past_key and past_value must be given together")
+        raise ModelError(
+            "past_key and past_value must be given together", name="past_key" if past_key is None else "past_value"
+        )
     if past_key is not None and nonpad_kv_seqlen is not None:
-        raise ModelError("nonpad_kv_seqlen cannot be combined with past_key and past_value")
+        raise ModelError("nonpad_kv_seqlen cannot be combined with past_key and past_value", name="nonpad_kv_seqlen")
     if min(left_window_size, right_window_size) < -1:
-        raise ModelError("left_window_size and right_window_size must be -1 or more")
+        raise ModelError(
+            "left_window_size and right_window_size must be -1 or more",
+            name="left_window_size" if left_window_size < -1 else "right_window_size",
+            expected="-1 or more",
+        )
     flat = q.ndim == 3
     if flat:
         q, k, v = (
@@ -304,7 +314,12 @@ def attention(
             for x, count, name in ((q, q_num_heads, "q"), (k, kv_num_heads, "kv"), (v, kv_num_heads, "kv"))
         )
     if not q.ndim == k.ndim == v.ndim == 4:
-        raise ModelError(f"Q, K and V must all have 3 or 4 dimensions, not {q.ndim}, {k.ndim} and {v.ndim}")
+        raise ModelError(
+            f"Q, K and V must all have 3 or 4 dimensions, not {q.ndim}, {k.ndim} and {v.ndim}",
+            name="Q",
+            expected="3 or 4 axes",
+            got=f"{q.ndim}, {k.ndim} and {v.ndim}",
+        )
     positions_first = (flat, flat, flat)
     offset: Any = 0
     if past_key is not None:
@@ -321,7 +336,11 @@ def attention(
     present = tuple(_heads_first(p, x, transposed) for x, transposed in zip((k, v), positions_first[1:], strict=True))
     precision = None if softmax_precision is None else dtype_from_onnx(softmax_precision)
     if precision is not None and not is_float(precision):
-        raise ModelError(f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax")
+        raise ModelError(
+            f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax",
+            name="softmax_precision",
+            got=str(precision),
+        )
     scores_wanted = n_outputs > 3
     if scores_wanted or precision not in (None, q.dtype):
         # Intermediate scores are an output, or the steps have different dtypes.
@@ -331,7 +350,7 @@ def attention(
         y, *stages = attend_unfused(p, *heads_first, scale=scale, bias=bias, softcap=softcap, precision=precision)
         y = p.transpose(y, (0, 2, 1, 3)) if flat else y
         if not 0 <= qk_matmul_output_mode < len(stages):
-            raise ModelError(f"qk_matmul_output_mode={qk_matmul_output_mode} is not one of 0, 1, 2, 3")
+            raise unknown_value_error("qk_matmul_output_mode", qk_matmul_output_mode, range(4))
         results = (y, *present, stages[qk_matmul_output_mode])
     else:
         y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, positions_first=positions_first)
@@ -348,13 +367,17 @@ onnx("Attention", since=23)(older_version(attention, *_WINDOW, inputs=6))
 def _split_heads(p: P, x: T, count: int, name: str) -> T:
     """Reshape ``[batch, positions, heads * width]`` to ``[batch, positions, heads, width]``."""
     if x.ndim != 3 or count < 1 or x.shape[2] % count:
-        raise ModelError(f"an input of shape {x.shape} cannot be split into {name}_num_heads={count} heads")
+        raise ModelError(
+            f"an input of shape {x.shape} cannot be split into {name}_num_heads={count} heads",
+            name=f"{name}_num_heads",
+            got=str(count),
+        )
     return p.reshape(x, (*x.shape[:2], count, x.shape[2] // count))
 
 
 def _append_to_past(p: P, past: T, x: T) -> T:
     if past.ndim != 4 or past.shape[:2] != x.shape[:2] or past.shape[3] != x.shape[3] or past.dtype != x.dtype:
-        raise ModelError(f"a cache of shape {past.shape} cannot be extended by a tensor of shape {x.shape}")
+        raise shape_error("cache", past.shape, f"cannot be extended by a tensor of shape {x.shape}")
     length = past.shape[2]
     shape = (*past.shape[:2], length + x.shape[2], past.shape[3])
     return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, length, 0))])
@@ -368,7 +391,7 @@ def _tighter_bound(a: int, b: int) -> int:
 def _mask_to_bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
     """Convert a mask to an additive bias, with -inf for keys beyond its end."""
     if mask.ndim < 1:
-        raise ModelError("a mask needs at least one dimension")
+        raise ModelError("a mask needs at least one dimension", name="mask", expected="1 axis or more")
     hidden, zero = constant(p, -_INFINITY, dtype), constant(p, 0, dtype)
     bias = p.where(mask, zero, hidden) if mask.dtype == np.bool_ else cast(p, mask, dtype)
     if mask.shape[-1] < keys:
@@ -380,7 +403,7 @@ def _mask_to_bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
 def _padding_bias(p: P, lengths: T, window: AttentionWindow, shape: AttentionShape, dtype: np.dtype[Any]) -> T:
     """A bias of -inf for padding keys of each batch, and outside the window."""
     if lengths.shape != (shape.batch,):
-        raise ModelError(f"nonpad_kv_seqlen has shape {lengths.shape}, and there are {shape.batch} batches")
+        raise shape_error("nonpad_kv_seqlen", lengths.shape, f"does not fit {shape.batch} batches")
     keys, queries = np.arange(int(shape.keys)), np.arange(int(shape.queries))[:, None]
     lengths = p.reshape(cast(p, lengths, INT64), (shape.batch, 1, 1, 1))
     visible = p.map(np.less, p.constant(keys), lengths)
@@ -404,7 +427,12 @@ def scaled_dot_product_attention(
 ) -> T:
     """Causal attention ignores the mask and aligns to the first key; a query without visible key gives NaN."""
     if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} need at least two dimensions")
+        raise ModelError(
+            f"query {q.shape}, key {k.shape} and value {v.shape} need at least two dimensions",
+            name="query",
+            expected="2 axes or more",
+            got=f"{q.shape}, {k.shape} and {v.shape}",
+        )
     factor = 1.0
     if scale is None:
         factor = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
@@ -447,7 +475,12 @@ def rotate_pairs(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
     """
     half = cosines.shape[-1]
     if 2 * half > x.shape[-1]:
-        raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
+        raise ModelError(
+            f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}",
+            name="cos_cache",
+            expected=str(x.shape[-1]),
+            got=str(2 * half),
+        )
     extents = (*x.shape[:3], half)
     for angles, name in ((cosines, "cosines"), (sines, "sines")):
         check_broadcastable(angles, extents, name)
@@ -482,19 +515,26 @@ def rotary_embedding(
 ) -> T:
     """Rotate pairs of each head's elements: adjacent ones, or one of either half."""
     if x.ndim not in (3, 4):
-        raise ModelError(f"the input must have 3 or 4 dimensions, not shape {x.shape}")
+        raise ModelError(
+            f"the input must have 3 or 4 dimensions, not shape {x.shape}",
+            name="X",
+            expected="3 or 4 axes",
+            got=str(x.shape),
+        )
     heads = _split_heads(p, x, num_heads, "") if x.ndim == 3 else x
     width = heads.shape[3]
     rotated = rotary_embedding_dim or width
     if rotated > width or rotated % 2:
-        raise ModelError(f"{rotated} of {width} elements cannot be rotated in pairs")
+        raise ModelError(
+            f"{rotated} of {width} elements cannot be rotated in pairs", name="rotary_embedding_dim", got=str(rotated)
+        )
     half = rotated // 2
     batch, length = heads.shape[0], heads.shape[1 if x.ndim == 3 else 2]
     angles = []
     for cache in (cos_cache, sin_cache):
         rows = cache if position_ids is None else p.gather(cache, position_ids, 0)
         if rows.ndim != 3 or rows.shape[2] != half or rows.shape[:2] != (batch, length):
-            raise ModelError(f"caches of shape {cache.shape} do not fit an input of shape {x.shape}")
+            raise shape_error("cache", cache.shape, f"does not fit an input of shape {x.shape}")
         angles.append(p.reshape(rows, (batch, length, 1, half) if x.ndim == 3 else (batch, 1, length, half)))
     cosines, sines = angles
     return p.reshape(rotate_pairs(p, heads, cosines, sines, interleaved), x.shape)

@@ -35,7 +35,12 @@ def normalize_axis(axis: Any, rank: int) -> int:
     """
     count = max(rank, 1)
     if not -count <= axis < count:
-        raise ModelError(f"axis {axis} is outside a tensor of {rank} dimensions")
+        raise ModelError(
+            f"axis {axis} is outside a tensor of {rank} dimensions",
+            name="axis",
+            expected=f"{-count} to {count - 1}",
+            got=str(axis),
+        )
     return slicing.normalize_axis(int(axis), count)
 
 
@@ -51,7 +56,7 @@ def normalize_axes_sorted(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
 def normalize_existing_axis(axis: int, rank: int) -> int:
     """:func:`normalize_axis` for operators that reject scalars."""
     if rank == 0:
-        raise ModelError(f"there is no axis {axis}: the tensor is a scalar")
+        raise ModelError(f"there is no axis {axis}: the tensor is a scalar", name="axis", got=str(axis))
     return normalize_axis(axis, rank)
 
 
@@ -63,7 +68,7 @@ def normalize_distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 def _check_distinct(axes: Iterable[int]) -> tuple[int, ...]:
     result = tuple(axes)
     if len(set(result)) != len(result):
-        raise ModelError(f"the axes {list(result)} name an axis twice")
+        raise ModelError(f"the axes {list(result)} name an axis twice", name="axes", got=str(list(result)))
     return result
 
 
@@ -95,6 +100,15 @@ def decode_string(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def unknown_value_error(attribute: str, value: str, allowed: Sequence[str]) -> ModelError:
-    """The error for an unknown value of a string attribute."""
-    return ModelError(f"attribute {attribute}='{value}' is not one of {', '.join(allowed)}")
+def unknown_value_error(attribute: str, value: object, allowed: Sequence[object]) -> ModelError:
+    """The error for an unknown value of an attribute."""
+    expected = ", ".join(map(str, allowed))
+    return ModelError(
+        f"attribute {attribute}={value!r} is not one of {expected}", name=attribute, expected=expected, got=repr(value)
+    )
+
+
+def shape_error(name: str, shape: Iterable[int], problem: str, expected: str | None = None) -> ModelError:
+    """The error for an input whose shape does not fit, such as ``mask of shape (3,) does not broadcast to (2, 4)``."""
+    got = str(tuple(shape))
+    return ModelError(f"{name} of shape {got} {problem}", name=name, expected=expected, got=got)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import dtype_from_name, dtype_from_onnx
-from ..errors import ModelError
 from ..graph import Array
+from .axis_arguments import unknown_value_error
 from .operator_helpers import Dtype
 from .primitives import NativeLoop
 from .registry import onnx, openvino
@@ -110,7 +110,7 @@ def cast_19(p: P, x: T, *, to: int, saturate: int = 1) -> T:
 @onnx("Cast", since=24)
 def cast_24(p: P, x: T, *, to: int, saturate: int = 1, round_mode: str = "up") -> T:
     if round_mode not in ("up", "down", "nearest"):
-        raise ModelError(f"round_mode {round_mode!r} is none of up, down, nearest")
+        raise unknown_value_error("round_mode", round_mode, ("up", "down", "nearest"))
     return convert(p, x, dtype_from_onnx(to), bool(saturate), round_mode)
 
 

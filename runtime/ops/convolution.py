@@ -15,7 +15,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import huge_pages, thread_pool
 from ..kernels.bindings.conv import CHANNELS_PER_GROUP, CHANNELS_PER_PASS, PLANE_PADDING_ELEMENTS, winograd_transform
-from .axis_arguments import decode_string, read_ints, unknown_value_error
+from .axis_arguments import decode_string, read_ints, shape_error, unknown_value_error
 from .elementwise import clamp_to_bounds
 from .int8_convolution import int8_window_sums, int32_window_sums
 from .operator_helpers import as_float32, cast, constant, working_dtype
@@ -257,7 +257,7 @@ def _accumulator_dtype(dtype: Dtype) -> Dtype:
     """The accumulator dtype: float32 for narrow floats, float64 for integers, where sums are exact."""
     accumulator = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
     if accumulator not in (_FLOAT32, _FLOAT64):
-        raise UnsupportedError(f"convolutions of {dtype} are not supported")
+        raise UnsupportedError(f"convolutions of {dtype} are not supported", name="X", got=str(dtype))
     return accumulator
 
 
@@ -267,7 +267,12 @@ def _convolve(
     """Convolve ``x [n, channels, ...]`` with ``w [groups * ocg, icg, ...]``, transposed ``[groups * icg, ocg, ...]``,
     accumulating in ``dtype``."""
     if len(windows.kernel) > _MAX_AXES:
-        raise UnsupportedError(f"convolutions have at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}")
+        raise UnsupportedError(
+            f"convolutions have at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}",
+            name="X",
+            expected=f"at most {_MAX_AXES} spatial axes",
+            got=str(len(windows.kernel)),
+        )
     n, icg = int(x.shape[0]), int(x.shape[1]) // groups
     ocg = int(w.shape[1]) if transposed else w.shape[0] // groups
     shape = (n, groups * ocg, *windows.output_shape)
@@ -310,17 +315,31 @@ def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) ->
         ModelError: ranks, channels or groups do not match.
     """
     if x.ndim < 3 or w.ndim != x.ndim:
-        raise ModelError(f"a convolution of shapes {x.shape} and {w.shape}: the ranks do not fit")
+        raise ModelError(
+            f"a convolution of shapes {x.shape} and {w.shape}: the ranks do not fit",
+            name="W",
+            expected=f"{x.ndim} axes",
+            got=str(w.shape),
+        )
     outputs, inputs = (w.shape[1] * groups, w.shape[0]) if transposed else (w.shape[0], w.shape[1] * groups)
     if groups < 1 or x.shape[1] != inputs or outputs % groups or inputs % groups:
-        raise ModelError(f"a convolution of shapes {x.shape} and {w.shape} with {groups} groups: the channels differ")
+        raise ModelError(
+            f"a convolution of shapes {x.shape} and {w.shape} with {groups} groups: the channels differ",
+            name="group",
+            got=str(groups),
+        )
     if bias is not None and tuple(bias.shape) != (outputs,):
-        raise ModelError(f"a bias of shape {bias.shape} does not fit {outputs} channels")
+        raise shape_error("bias", bias.shape, f"does not fit {outputs} channels")
 
 
 def _require_same_dtype(x: T, w: T) -> None:
     if x.dtype != w.dtype:
-        raise ModelError(f"a convolution of {x.dtype} with weights of {w.dtype}: the types differ")
+        raise ModelError(
+            f"a convolution of {x.dtype} with weights of {w.dtype}: the types differ",
+            name="W",
+            expected=str(x.dtype),
+            got=str(w.dtype),
+        )
 
 
 @onnx("Conv")
@@ -363,9 +382,18 @@ def _transposed_windows(
     if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(pads) / 2 or (
         min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
     ):
-        raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+        raise ModelError(
+            f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}",
+            name="strides",
+            expected=f"{len(kernel)} numbers",
+            got=str(list(strides)),
+        )
     if max(*strides, 1) > _MAX_STRIDE:
-        raise UnsupportedError(f"a transposed convolution with strides {list(strides)} is not supported")
+        raise UnsupportedError(
+            f"a transposed convolution with strides {list(strides)} is not supported",
+            name="strides",
+            got=str(list(strides)),
+        )
     full = [
         (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
     ]
@@ -373,7 +401,12 @@ def _transposed_windows(
         output_shape = [n * s for n, s in zip(size, strides, strict=True)]
     if output_shape is not None:
         if len(output_shape) != rank or min(*output_shape, 1) < 0:
-            raise ModelError(f"an output of shape {list(output_shape)} does not fit {rank} spatial axes")
+            raise ModelError(
+                f"an output of shape {list(output_shape)} does not fit {rank} spatial axes",
+                name="output_shape",
+                expected=f"{rank} numbers",
+                got=str(list(output_shape)),
+            )
         total = [max(0, a - b) for a, b in zip(full, output_shape, strict=True)]
         before = [n // 2 if mode == "SAME_UPPER" else n - n // 2 for n in total]
         after = [n - b for n, b in zip(total, before, strict=True)]
@@ -382,7 +415,11 @@ def _transposed_windows(
         before, after = ([0] * rank, [0] * rank) if mode == "VALID" else (list(pads[:rank]), list(pads[rank:]))
         out = [n - b - a for n, b, a in zip(full, before, after, strict=True)]
     if min(*out, 1) < 0:
-        raise ModelError(f"a transposed convolution over {list(size)} with these pads leaves nothing: {out}")
+        raise ModelError(
+            f"a transposed convolution over {list(size)} with these pads leaves nothing: {out}",
+            name="pads",
+            got=str(out),
+        )
     return WindowGeometry(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))
 
 
@@ -417,7 +454,7 @@ def _openvino_pads(begin: Sequence[int], end: Sequence[int], auto_pad: str) -> t
 def _merge_groups(p: P, w: T) -> tuple[T, int]:
     """Merge the leading group axis of weights; return the weights and the group count."""
     if w.ndim < 4:
-        raise ModelError(f"weights of shape {w.shape} have no axis of groups")
+        raise shape_error("weights", w.shape, "have no axis of groups")
     return p.reshape(w, (w.shape[0] * w.shape[1], *w.shape[2:])), w.shape[0]
 
 
@@ -512,7 +549,7 @@ def _subtract_zero_point(p: P, x: T, zero: T | None, axis: int) -> T:
     if zero is None:
         return x
     if zero.size not in (1, x.shape[axis]):
-        raise ModelError(f"zero points of shape {zero.shape} do not fit axis {axis} of {x.shape}")
+        raise shape_error("zero points", zero.shape, f"do not fit axis {axis} of {x.shape}")
     zeros = p.reshape(cast(p, zero, _FLOAT32), (zero.size, *(1,) * (x.ndim - axis - 1)))
     return p.map(np.subtract, cast(p, x, _FLOAT32), zeros)
 
@@ -575,7 +612,7 @@ def qlinear_conv(
 
     def per_channel(values: T, dtype: Dtype) -> T:
         if values.size not in (1, w.shape[0]):
-            raise ModelError(f"values of shape {values.shape} do not fit {w.shape[0]} channels")
+            raise shape_error("values", values.shape, f"do not fit {w.shape[0]} channels")
         return p.reshape(cast(p, values, dtype), (values.size, *(1,) * (x.ndim - 2)))
 
     if bias is not None:

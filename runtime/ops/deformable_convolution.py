@@ -141,7 +141,12 @@ def deform_conv(
     strides: Sequence[int] | None = None,
 ) -> Array:
     if x.ndim != 4:
-        raise ModelError(f"DeformConv of an input of shape {x.shape}: two spatial axes are supported")
+        raise ModelError(
+            f"DeformConv of an input of shape {x.shape}: two spatial axes are supported",
+            name="X",
+            expected="4 axes",
+            got=str(x.shape),
+        )
     leading_pads = tuple(pads or (0, 0))[:2]
     out = _deformable_convolution(
         x, offsets, filters, mask, strides or (1, 1), leading_pads, dilations or (1, 1), group, offset_group, True

@@ -211,7 +211,7 @@ class EagerPrimitives:
         if routine.scratch_bytes:
             arrays = (*arrays, np.empty(routine.scratch_bytes, np.uint8))
         if not loop_nest.run_kernel(kernel_lookup.routine_kernel(routine.name), arrays, extra=tuple(routine.params)):
-            raise ModelError(routine.failure or f"{routine.name} failed")
+            raise ModelError(routine.failure or f"{routine.name} failed", name=routine.name)
         if routine.growing_axes:
             n, pairs = int(count), zip(results, routine.growing_axes, strict=True)
             return tuple([x if axis < 0 else _prefix_along(x, axis, n) for x, axis in pairs])

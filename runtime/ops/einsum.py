@@ -59,7 +59,12 @@ def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], 
     input_terms, arrow, target = equation.replace(" ", "").partition("->")
     parts = input_terms.split(",")
     if len(parts) != len(ranks):
-        raise ModelError(f"equation {equation!r} has {len(parts)} terms for {len(ranks)} inputs")
+        raise ModelError(
+            f"equation {equation!r} has {len(parts)} terms for {len(ranks)} inputs",
+            name="equation",
+            expected=f"{len(ranks)} terms",
+            got=equation,
+        )
     terms = [_term_labels(part, rank, equation) for part, rank in zip(parts, ranks, strict=True)]
     ellipsis_rank = max((sum(label.isdigit() for label in term) for term in terms), default=0)
     ellipsis = tuple(str(k) for k in range(ellipsis_rank))[::-1]
@@ -67,13 +72,17 @@ def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], 
         dots = "..." in target
         output_labels = _term_labels(target, len(target) - 3 * dots + len(ellipsis) * dots, equation)
         if len(set(output_labels)) != len(output_labels):
-            raise ModelError(f"equation {equation!r} names an axis of the result twice")
+            raise ModelError(f"equation {equation!r} names an axis of the result twice", name="equation", got=equation)
     else:
         letters = [label for term in terms for label in term if not label.isdigit()]
         output_labels = (*ellipsis, *sorted(label for label in set(letters) if letters.count(label) == 1))
     unknown = set(output_labels).difference(*terms)
     if unknown:
-        raise ModelError(f"equation {equation!r}: no input has the axis '{min(unknown)}' of the result")
+        raise ModelError(
+            f"equation {equation!r}: no input has the axis '{min(unknown)}' of the result",
+            name="equation",
+            got=equation,
+        )
     return terms, output_labels
 
 
@@ -82,7 +91,12 @@ def _term_labels(term: str, rank: int, equation: str) -> Labels:
     letters = before + after
     extra = rank - len(letters)
     if not (letters.isascii() and (letters.isalpha() or not letters)) or extra < 0 or (extra and not dots):
-        raise ModelError(f"equation {equation!r}: '{term}' does not fit a tensor of {rank} dimensions")
+        raise ModelError(
+            f"equation {equation!r}: '{term}' does not fit a tensor of {rank} dimensions",
+            name="equation",
+            expected=f"{rank} axes",
+            got=term,
+        )
     return (*before, *tuple(str(k) for k in range(extra))[::-1], *after)
 
 
@@ -93,7 +107,11 @@ def _take_diagonals(p: P, x: T, labels: Labels) -> LabelledTensor:
         first, second = [k for k, name in enumerate(labels) if name == label][:2]
         n = x.shape[first]
         if x.shape[second] != n:
-            raise ModelError(f"the axes '{label}' of shape {x.shape} have no diagonal: their lengths differ")
+            raise ModelError(
+                f"the axes '{label}' of shape {x.shape} have no diagonal: their lengths differ",
+                name=label,
+                got=str(x.shape),
+            )
         others = [k for k in range(x.ndim) if k not in (first, second)]
         other_extents = tuple(x.shape[k] for k in others)
         flat = p.reshape(p.transpose(x, [first, second, *others]), (n * n, *other_extents))
@@ -111,7 +129,10 @@ def _check_extents(operands: Iterable[LabelledTensor], equation: str) -> None:
                 extents[label] = extent
             elif extent != previous and extent != 1:
                 raise ModelError(
-                    f"equation {equation!r}: axis '{label}' is of length {previous} and of length {extent}"
+                    f"equation {equation!r}: axis '{label}' is of length {previous} and of length {extent}",
+                    name=label,
+                    expected=str(previous),
+                    got=str(extent),
                 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from .axis_arguments import unknown_value_error
 from .operator_helpers import (
     cast,
     check_same_shape,
@@ -135,7 +136,7 @@ def openvino_round(p: P, x: T, *, mode: str = "half_to_even") -> T:
     if mode.lower() == "half_to_even":
         return p.map(np.rint, x)
     if mode.lower() != "half_away_from_zero":
-        raise ModelError(f'mode="{mode}" is neither half_to_even nor half_away_from_zero')
+        raise unknown_value_error("mode", mode, ("half_to_even", "half_away_from_zero"))
     # Not floor(|x| + 0.5): the sum rounds, and 0.49999997 would become 1.
     truncated = p.map(np.trunc, x)
     rounds_up = p.map(np.greater_equal, p.map(np.absolute, p.map(np.subtract, x, truncated)), constant(p, 0.5, x.dtype))
@@ -288,7 +289,7 @@ def openvino_divide(p: P, a: T, b: T, *, auto_broadcast: str = "numpy", m_python
 @onnx("Mod", since=10)
 def mod(p: P, a: T, b: T, *, fmod: int = 0) -> T:
     if is_float(a.dtype) and not fmod:
-        raise ModelError("Mod of floats needs fmod=1 before opset 28")
+        raise ModelError("Mod of floats needs fmod=1 before opset 28", name="fmod", expected="1", got="0")
     return mod_28(p, a, b, fmod=fmod)
 
 
@@ -302,7 +303,7 @@ def mod_28(p: P, a: T, b: T, *, fmod: int = 0) -> T:
 @onnx("BitShift", since=11)
 def bit_shift(p: P, x: T, y: T, *, direction: str) -> T:
     if direction not in ("LEFT", "RIGHT"):
-        raise ModelError(f"direction {direction!r} is neither LEFT nor RIGHT")
+        raise unknown_value_error("direction", direction, ("LEFT", "RIGHT"))
     return p.map(np.left_shift if direction == "LEFT" else np.right_shift, x, y)
 
 
@@ -317,7 +318,7 @@ def _elementwise_mean(p: P, *inputs: T) -> T:
 def _variadic(ufunc: np.ufunc) -> Callable[..., T]:
     def op(p: P, *inputs: T) -> T:
         if not inputs:
-            raise ModelError("it needs at least one input")
+            raise ModelError("it needs at least one input", name="inputs", expected="1 or more", got="0")
         return reduce(lambda a, b: p.map(ufunc, a, b), inputs)
 
     return op

@@ -13,7 +13,14 @@ from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels.bindings.data_movement import MAX_AXES
 from ..kernels.strided_iteration import broadcast_shapes
-from .axis_arguments import decode_string, element_count, normalize_existing_axis, read_int, unknown_value_error
+from .axis_arguments import (
+    decode_string,
+    element_count,
+    normalize_existing_axis,
+    read_int,
+    shape_error,
+    unknown_value_error,
+)
 from .operator_helpers import Dtype, cast, constant, index_range, is_integer
 from .primitives import NoNativeKernel, RoutineCall
 from .registry import onnx, openvino
@@ -446,13 +453,13 @@ def tensor_scatter(
         n <= m if k == dim else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
     )
     if dim == 0 or not fits or update.dtype != data.dtype:
-        raise ModelError(f"updates of shape {update.shape} do not fit axis {dim} of a cache of shape {data.shape}")
+        raise shape_error("updates", update.shape, f"do not fit axis {dim} of a cache of shape {data.shape}")
     batches, length = data.shape[0], data.shape[dim]
     starts = p.constant(np.zeros(batches, INT64)) if write_indices is None else cast(p, write_indices, INT64)
     if starts.shape != (batches,):
-        raise ModelError(f"write_indices has shape {starts.shape}, and there are {batches} batches")
+        raise shape_error("write_indices", starts.shape, f"does not fit {batches} batches")
     if data.dtype.hasobject:
-        raise ModelError("a cache of strings is not supported")
+        raise ModelError("a cache of strings is not supported", name="past_cache", got=str(data.dtype))
     block = element_count(data.shape[dim + 1 :]) * data.dtype.itemsize
     sizes = (
         data.size * data.dtype.itemsize,

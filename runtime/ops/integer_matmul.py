@@ -10,9 +10,10 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..kernels.bindings import int8
 from ..kernels.strided_iteration import broadcast_shapes
+from .axis_arguments import shape_error
 from .cast import convert
 from .int8_weight_packing import pack_weights, packed_size
-from .matmul import matmul_product
+from .matmul import inner_dimensions_error, matmul_product
 from .operator_helpers import cast, check_unidirectional_broadcast, constant
 from .primitives import RoutineCall
 from .quantize import dequantize_linear, quantize_linear, requantize
@@ -36,11 +37,21 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     """
     for name, x, zero in (("first", a, a_zero), ("second", b, b_zero)):
         if x.dtype not in _BYTES:
-            raise ModelError(f"a product of 8-bit integers has a {name} input of type {x.dtype.name}")
+            raise ModelError(
+                f"a product of 8-bit integers has a {name} input of type {x.dtype.name}",
+                name=name,
+                expected="int8 or uint8",
+                got=x.dtype.name,
+            )
         if zero is not None and zero.dtype != x.dtype:
-            raise ModelError(f"the {name} input is {x.dtype.name}, and its zero point {zero.dtype.name}")
+            raise ModelError(
+                f"the {name} input is {x.dtype.name}, and its zero point {zero.dtype.name}",
+                name=f"{name}_zero_point",
+                expected=x.dtype.name,
+                got=zero.dtype.name,
+            )
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+        raise inner_dimensions_error(a, b)
     rows = a if a.ndim > 1 else p.reshape(a, (1, *a.shape))
     columns = b if b.ndim > 1 else p.reshape(b, (*b.shape, 1))
     batch = broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
@@ -84,7 +95,7 @@ def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, .
     try:
         return p.broadcast(zero, shape)
     except ValueError:
-        raise ModelError(f"zero points of shape {zero.shape} do not fit {shape}") from None
+        raise shape_error("zero points", zero.shape, f"do not fit {shape}") from None
 
 
 @onnx("QLinearMatMul", since=10)
@@ -92,7 +103,10 @@ def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: 
     """The exact product times ``a_scale * b_scale / y_scale`` in float32, rounded to 8 bits."""
     if y_scale.size != 1 or y_zero.size != 1:
         raise UnsupportedError(
-            f"QLinearMatMul with a y_scale of shape {y_scale.shape} is not supported: one for all is"
+            f"QLinearMatMul with a y_scale of shape {y_scale.shape} is not supported: one for all is",
+            name="y_scale",
+            expected="()",
+            got=str(y_scale.shape),
         )
     a_scale, b_scale, y_scale = (convert(p, x, _FLOAT32) for x in (a_scale, b_scale, y_scale))
     if a_scale.ndim == 1 and a_scale.size > 1:

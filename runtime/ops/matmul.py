@@ -32,6 +32,16 @@ def swap_matrix_axes(p: P, x: T) -> T:
     return p.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def inner_dimensions_error(a: T, b: T) -> ModelError:
+    """The error for two tensors that cannot be multiplied."""
+    return ModelError(
+        f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ",
+        name="B",
+        expected=str(a.shape[-1:]),
+        got=str(b.shape),
+    )
+
+
 def check_inner_dimensions(a: T, b: T) -> None:
     """Check that two tensors can be multiplied.
 
@@ -39,7 +49,7 @@ def check_inner_dimensions(a: T, b: T) -> None:
         ModelError: the inner dimensions differ.
     """
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+        raise inner_dimensions_error(a, b)
 
 
 @onnx("MatMul")
@@ -50,7 +60,12 @@ def matmul_product(p: P, a: T, b: T) -> T:
         ModelError: a scalar, or inner dimensions that differ.
     """
     if not a.ndim or not b.ndim:
-        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
+        raise ModelError(
+            f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none",
+            name="A",
+            expected="1 axis or more",
+            got=f"{a.shape} and {b.shape}",
+        )
     check_inner_dimensions(a, b)
     if working_dtype(a.dtype) == a.dtype == b.dtype:
         narrow = int32_product(p, a, b)
@@ -93,7 +108,12 @@ def gemm(
 ) -> T:
     """alpha * A' @ B' + beta * C, where A' and B' may be transposed; C broadcasts to the product."""
     if a.ndim != 2 or b.ndim != 2:
-        raise ModelError(f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}")
+        raise ModelError(
+            f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}",
+            name="A",
+            expected="2 axes",
+            got=f"{a.shape} and {b.shape}",
+        )
     a, b = swap_matrix_axes(p, a) if transA else a, swap_matrix_axes(p, b) if transB else b
     if c is not None and isinstance(p, PackedProductPrimitives) and alpha == beta == 1 and a.dtype == np.float32:
         check_inner_dimensions(a, b)

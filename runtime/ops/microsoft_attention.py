@@ -16,6 +16,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..record import record
 from . import attention as core
+from .axis_arguments import shape_error
 from .matmul import matmul_product
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import cast, constant, full_constant, is_float, working_dtype
@@ -56,9 +57,7 @@ def attend(
     if extra:
         rows = (*q.shape[:3], 1)
         if sink is not None and sink.size != q.shape[1]:
-            raise ModelError(
-                f"head_sink of shape {tuple(sink.shape)} has not one number for each of {q.shape[1]} heads"
-            )
+            raise shape_error("head_sink", sink.shape, f"has not one number for each of {q.shape[1]} heads")
         head_scores = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
         sink_scores = full_constant(p, rows, 0, q.dtype) if head_scores is None else p.broadcast(head_scores, rows)
     y, *_, scores, probabilities = core.attend_unfused(
@@ -77,7 +76,7 @@ def split_heads(p: P, x: T, count: int) -> T:
         raise ModelError(f"a tensor of shape {tuple(x.shape)} is no batch of rows of {count} heads")
     batch, rows, width = x.shape
     if width % count:
-        raise ModelError(f"the width {width} cannot be divided among {count} heads")
+        raise ModelError(f"the width {width} cannot be divided among {count} heads", name="num_heads", got=str(count))
     return p.transpose(p.reshape(x, (batch, rows, count, width // count)), (0, 2, 1, 3))
 
 
@@ -96,7 +95,7 @@ def check_cache_fits(past: T, x: T) -> None:
     matches = past.ndim == x.ndim == 4 and past.dtype == x.dtype and past.shape[:2] == x.shape[:2]
     if not matches or past.shape[3] != x.shape[3]:
         mismatch = f"{past.dtype.name} {tuple(past.shape)} does not fit new rows of {x.dtype.name} {tuple(x.shape)}"
-        raise ModelError(f"a past of {mismatch}")
+        raise ModelError(f"a past of {mismatch}", name="past", got=mismatch)
 
 
 def append_to_cache(p: P, past: T | None, x: T) -> T:
@@ -162,7 +161,7 @@ def mask_to_bias(p: P, mask: T, batch: int, rows: int, total: int, masked: float
         return _bias_from_visibility(p, p.map(np.logical_and, before, after), masked, dtype)
     if mask.shape[0] == 3 * batch + 2:  # lengths, then sums of lengths
         return _bias_from_visibility(p, p.map(np.less, positions, column(0)), masked, dtype)
-    raise ModelError(f"a mask of the shape {mask.shape} for a batch of {batch}")
+    raise shape_error("mask", mask.shape, f"for a batch of {batch}")
 
 
 def sum_biases(p: P, parts: list[T | None]) -> T | None:
@@ -175,7 +174,7 @@ def sum_biases(p: P, parts: list[T | None]) -> T | None:
     for part in parts:
         if part is not None:
             if part.ndim > 4:
-                raise ModelError(f"an attention bias of shape {tuple(part.shape)} has more than four axes")
+                raise shape_error("attention bias", part.shape, "has more than four axes")
             total = part if total is None else p.map(np.add, total, part)
     return total
 
@@ -217,7 +216,7 @@ def _attention(
     if attrs.n_outputs == 1:
         return y
     if k.shape != v.shape:
-        raise ModelError("the present of Attention needs keys and values of one width")
+        raise ModelError("the present of Attention needs keys and values of one width", name="present")
     shape = (2, *k.shape)
     parts = [(p.reshape(x, (1, *x.shape)), (index, 0, 0, 0, 0)) for index, x in enumerate((k, v))]
     return y, p.assemble(shape, k.dtype, parts)
@@ -288,7 +287,9 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None, b_zero: T | None) -> T:
 def reject_inputs(**attributes: int) -> None:
     for name, value in attributes.items():
         if value:
-            raise UnsupportedError(f"{name}={value} is not supported; onnxruntime writes it for other providers")
+            raise UnsupportedError(
+                f"{name}={value} is not supported; onnxruntime writes it for other providers", name=name, got=str(value)
+            )
 
 
 # --- MultiHeadAttention.
@@ -313,7 +314,7 @@ def multi_head_attention(
     """The query may include keys and values (``[batch, rows, heads, 3, width]``), the key values (``[..., 2,
     width]``)."""
     if past_sequence_length is not None or cache_indirection is not None:
-        raise UnsupportedError("past_sequence_length and cache_indirection are not supported")
+        raise UnsupportedError("past_sequence_length and cache_indirection are not supported", name="cache_indirection")
 
     def unpack(x: T, index: int) -> T:
         batch, rows, count, _, width = x.shape
@@ -325,10 +326,10 @@ def multi_head_attention(
     elif key is not None and key.ndim == 5:
         key, value = unpack(key, 0), unpack(key, 1)
     if key is None:
-        raise ModelError("MultiHeadAttention has no keys")
+        raise ModelError("MultiHeadAttention has no keys", name="key")
     if bias is not None:
         if bias.ndim != 1:
-            raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
+            raise shape_error("bias", bias.shape, "is no list")
         sizes = [query.shape[-1], query.shape[-1] if key.ndim == 4 else key.shape[-1]]
         sizes.append(bias.shape[0] - sum(sizes))
         parts = [slice_columns(p, bias, sum(sizes[:index]), sizes[index]) for index in range(3)]
@@ -338,7 +339,7 @@ def multi_head_attention(
         if value is not None and value.ndim == 3:
             value = p.map(np.add, value, parts[2])
     if value is None:
-        raise ModelError("MultiHeadAttention has no values")
+        raise ModelError("MultiHeadAttention has no values", name="value")
     attrs = AttentionAttributes(**attributes)
     q = split_heads(p, query, attrs.num_heads)
     k = key if key.ndim == 4 else split_heads(p, key, attrs.num_heads)
@@ -452,10 +453,14 @@ def group_query_attention(
             "a GroupQueryAttention with a quantized or sliding cache, or with norms, is not supported"
         )
     if not causal and (past_key is not None or local_window_size >= 0):
-        raise UnsupportedError("causal=0 together with a cache or a window is not supported")
+        raise UnsupportedError("causal=0 together with a cache or a window is not supported", name="causal", got="0")
     if query.ndim != 3 or not is_float(query.dtype):
         kind = f"{query.dtype.name} {tuple(query.shape)}"
-        raise ModelError(f"queries of {kind} are no floats with three axes: batch, rows and numbers of all heads")
+        raise ModelError(
+            f"queries of {kind} are no floats with three axes: batch, rows and numbers of all heads",
+            name="query",
+            got=kind,
+        )
     batch, rows, hidden = query.shape
     if key is None or value is None:
         width = hidden // (num_heads + 2 * kv_num_heads)
@@ -466,7 +471,10 @@ def group_query_attention(
     for x, name in ((k, "keys"), (v, "values")):
         if x.shape[0] != batch or x.shape[2] != rows:
             raise ModelError(
-                f"there are {rows} new rows of a batch of {batch}, and of {name} {x.shape[2]} of {x.shape[0]}"
+                f"there are {rows} new rows of a batch of {batch}, and of {name} {x.shape[2]} of {x.shape[0]}",
+                name=name,
+                expected=f"{rows} rows of a batch of {batch}",
+                got=str(x.shape),
             )
     lengths = [length + 1 for length in p.integers(seqlens_k)]
     total = p.integers(total_sequence_length)[0]
@@ -474,14 +482,23 @@ def group_query_attention(
     pasts = [0] * batch if rows == total else [length - rows for length in lengths]
     if len(lengths) != batch or any(past < 0 for past in pasts):
         lengths_given = [int(length) - 1 for length in lengths]
-        raise ModelError(f"seqlens_k={lengths_given} does not fit {rows} new rows of a batch of {batch}")
+        raise ModelError(
+            f"seqlens_k={lengths_given} does not fit {rows} new rows of a batch of {batch}",
+            name="seqlens_k",
+            got=str(lengths_given),
+        )
     cached = 0 if past_key is None else past_key.shape[2]
     if any(past > cached for past in pasts):
         lengths_given = [int(length) - 1 for length in lengths]
-        raise ModelError(f"seqlens_k={lengths_given} needs more rows than the {cached} of the cache")
+        raise ModelError(
+            f"seqlens_k={lengths_given} needs more rows than the {cached} of the cache",
+            name="seqlens_k",
+            expected=f"at most {cached}",
+            got=str(lengths_given),
+        )
     if do_rotary:
         if cos_cache is None or sin_cache is None:
-            raise ModelError("do_rotary=1 needs cos_cache and sin_cache")
+            raise ModelError("do_rotary=1 needs cos_cache and sin_cache", name="cos_cache")
         if position_ids is None:
             position_ids = p.numbers([past + k for past in pasts for k in range(rows)], (batch, rows), _INT64)
         cosines, sines = _rotary_rows(p, cos_cache, position_ids), _rotary_rows(p, sin_cache, position_ids)

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from . import attention as core
 from .activations import sigmoid, softplus
-from .axis_arguments import decode_string, element_count, unknown_value_error
+from .axis_arguments import decode_string, element_count, shape_error, unknown_value_error
 from .microsoft_attention import (
     append_to_cache,
     attend,
@@ -45,7 +45,7 @@ def scaled_silu(p: P, x: T, scale: T | None = None, *, alpha: float = 1.0) -> T:
     if scale is None:
         factor = constant(p, alpha, _FLOAT32)
     elif scale.size != 1:
-        raise ModelError(f"a scale of shape {scale.shape} is not one number")
+        raise shape_error("scale", scale.shape, "is not one number")
     else:
         factor = p.reshape(cast(p, scale, _FLOAT32), ())
     z = cast(p, p.map(np.multiply, cast(p, x, _FLOAT32), factor), x.dtype)
@@ -58,9 +58,11 @@ def scaled_silu(p: P, x: T, scale: T | None = None, *, alpha: float = 1.0) -> T:
 def gated_add(p: P, x: T, y: T, gate: T, gate_weight: T | None = None) -> T:
     """``x + y * gate`` with one gate value per row; the product is rounded to the dtype of ``x``."""
     if gate_weight is not None:
-        raise UnsupportedError("GatedAdd with gate_weight is not supported; onnxruntime has it for another provider")
+        raise UnsupportedError(
+            "GatedAdd with gate_weight is not supported; onnxruntime has it for another provider", name="gate_weight"
+        )
     if x.shape != y.shape or gate.shape != (*x.shape[:-1], 1):
-        raise ModelError(f"a gate of shape {gate.shape} has not one number a row of {x.shape} and {y.shape}")
+        raise shape_error("gate", gate.shape, f"has not one number a row of {x.shape} and {y.shape}")
     return p.map(np.add, x, p.map(np.multiply, y, gate))
 
 
@@ -69,13 +71,13 @@ def linear_attention_gate(p: P, a: T, dt_bias: T, decay_scale: T, b: T | None = 
     """``decay_scale * softplus(a + dt_bias)`` and ``sigmoid(b)``, in float32."""
     for x, name in ((dt_bias, "dt_bias"), (decay_scale, "decay_scale")):
         if x.shape != a.shape[-1:]:
-            raise ModelError(f"{name} of shape {x.shape} has not one number for each of {a.shape[-1]} heads")
+            raise shape_error(name, x.shape, f"has not one number for each of {a.shape[-1]} heads")
     slope = softplus(p, p.map(np.add, cast(p, a, _FLOAT32), dt_bias))
     decay = cast(p, p.map(np.multiply, slope, decay_scale), a.dtype)
     if n_outputs == 1:
         return decay
     if b is None:
-        raise ModelError("LinearAttentionGate gives beta, its output 1, only where it has its input 3")
+        raise ModelError("LinearAttentionGate gives beta, its output 1, only where it has its input 3", name="beta")
     return decay, cast(p, sigmoid(p, cast(p, b, _FLOAT32)), b.dtype)
 
 
@@ -89,7 +91,7 @@ def gated_rms_norm(p: P, x: T, scale: T, gate: T, *, activation: str = "silu", e
     if activation_name not in ("silu", "swish", "sigmoid"):
         raise unknown_value_error("activation", activation_name, ("silu", "swish", "sigmoid"))
     if x.shape != gate.shape:
-        raise ModelError(f"a gate of shape {gate.shape} does not fit an input of shape {x.shape}")
+        raise shape_error("gate", gate.shape, f"does not fit an input of shape {x.shape}")
     width = element_count(scale.shape)
     if scale.ndim != 1 or not width or not x.ndim or x.shape[-1] % width:
         raise ModelError(f"rows of shape {x.shape} cannot be divided by a scale of shape {scale.shape}")
@@ -114,7 +116,7 @@ def branchwise_rms_norm(p: P, x: T, scale: T | None = None, *, num_branches: int
     normal = layer_or_rms_normalize(p, grouped, None, None, -1, epsilon, centred=False)[0]
     if scale is not None:
         if tuple(scale.shape) not in ((count * width,), (count, width), (width,)):
-            raise ModelError(f"a scale of shape {scale.shape} does not fit {count} branches of {width} numbers")
+            raise shape_error("scale", scale.shape, f"does not fit {count} branches of {width} numbers")
         factors = scale if tuple(scale.shape) == (width,) else p.reshape(scale, (count, width))
         normal = p.map(np.multiply, normal, cast(p, factors, _FLOAT32))
     return cast(p, p.reshape(normal, x.shape), x.dtype)
@@ -144,21 +146,31 @@ def m_rotary_embedding(
     ``mrope_layout``: sections are consecutive (0) or interleaved (1).
     """
     if is_packed_batching:
-        raise UnsupportedError("is_packed_batching=1 is not supported; onnxruntime writes it for other providers")
+        raise UnsupportedError(
+            "is_packed_batching=1 is not supported; onnxruntime writes it for other providers",
+            name="is_packed_batching",
+            got="1",
+        )
     if cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
-        raise ModelError(f"cosines of shape {cos_cache.shape} and sines of shape {sin_cache.shape} are no two tables")
+        raise shape_error("cosines", cos_cache.shape, f"and sines of shape {sin_cache.shape} are no two tables")
     half = cos_cache.shape[-1]
     if len(mrope_section) != 3 or min(mrope_section) < 0 or sum(mrope_section) != half:
-        raise ModelError(f"mrope_section={list(mrope_section)} are not three numbers whose sum is {half}")
+        raise ModelError(
+            f"mrope_section={list(mrope_section)} are not three numbers whose sum is {half}",
+            name="mrope_section",
+            got=str(list(mrope_section)),
+        )
     if mrope_layout not in (0, 1):
-        raise ModelError(f"mrope_layout={mrope_layout} is neither 0 nor 1")
+        raise unknown_value_error("mrope_layout", mrope_layout, (0, 1))
     flat = x.ndim == 3
     if flat:
         if num_heads < 1:
-            raise ModelError(f"an input of three axes needs num_heads, which is {num_heads}")
+            raise ModelError(
+                f"an input of three axes needs num_heads, which is {num_heads}", name="num_heads", got=str(num_heads)
+            )
         x = split_heads(p, x, num_heads)
     if x.ndim != 4 or tuple(position_ids.shape) != (3, x.shape[0], x.shape[2]):
-        raise ModelError(f"positions of shape {position_ids.shape} do not fit an input of shape {x.shape}")
+        raise shape_error("positions", position_ids.shape, f"do not fit an input of shape {x.shape}")
     position_index = _angle_positions(mrope_section, half, mrope_layout)
 
     def angles(cache: T) -> T:
@@ -214,24 +226,27 @@ def causal_conv_with_state(
     if activation_name not in ("none", "silu", "swish"):
         raise unknown_value_error("activation", activation_name, ("none", "silu", "swish"))
     if dilation < 1:
-        raise ModelError(f"dilation={dilation} is not positive")
+        raise ModelError(
+            f"dilation={dilation} is not positive", name="dilation", expected="1 or more", got=str(dilation)
+        )
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_channels_last + 1)
     if ndim != 1 or state_window or any(extended):
         unsupported = "more than one axis, a window of states or a part of the channels"
         raise UnsupportedError(
-            f"CausalConvWithState with {unsupported} is not supported; onnxruntime has it for other providers"
+            f"CausalConvWithState with {unsupported} is not supported; onnxruntime has it for other providers",
+            got=unsupported,
         )
     tail = x.shape[2:] if channels_last else ()
     if channels_last:
         x, past_state = (None if y is None else _to_channels_first(p, y) for y in (x, past_state))
     if x.ndim != 3 or weight.ndim != 3 or tuple(weight.shape[:2]) != (x.shape[1], 1):
-        raise ModelError(f"a kernel of shape {weight.shape} does not fit an input of {x.shape[1:2]} channels")
+        raise shape_error("kernel", weight.shape, f"does not fit an input of {x.shape[1:2]} channels")
     batch, channels, rows = x.shape
     size = weight.shape[2]
     state_size = (size - 1) * dilation
     shape = (batch, channels, state_size)
     if past_state is not None and tuple(past_state.shape) != shape:
-        raise ModelError(f"a state of shape {past_state.shape} should be of shape {shape}")
+        raise shape_error("state", past_state.shape, f"should be of shape {shape}")
     pieces = [(x, (0, 0, state_size))]
     if past_state is not None:
         pieces.append((cast(p, past_state, x.dtype), (0, 0, 0)))
@@ -249,7 +264,7 @@ def causal_conv_with_state(
 def _to_channels_first(p: P, x: T) -> T:
     """Reshape ``[batch, rows, ...]`` to ``[batch, channels, rows]``."""
     if x.ndim < 3:
-        raise ModelError(f"an input of shape {x.shape} has no channels")
+        raise shape_error("input", x.shape, "has no channels")
     return p.transpose(p.reshape(x, (*x.shape[:2], element_count(x.shape[2:]))), (0, 2, 1))
 
 
@@ -289,17 +304,17 @@ def decoder_masked_multi_head_attention(
     ``cache_indirection``: the source beam of each row of a beam's past.
     """
     if query.ndim != 3 or query.shape[1] != 1:
-        raise ModelError(f"queries of shape {query.shape} are not one row for each of a batch")
+        raise shape_error("queries", query.shape, "are not one row for each of a batch")
     if key is None or value is None:  # packed query, key and value
         hidden = past_key.shape[1] * past_key.shape[3] if past_key is not None else query.shape[2] // 3
         value_width = query.shape[2] - 2 * hidden
         query, key, value = (slice_columns(p, query, k * hidden, (hidden, hidden, value_width)[k]) for k in range(3))
     is_cross = key.ndim == 4
     if key.ndim not in (3, 4) or value.ndim != key.ndim:
-        raise ModelError(f"keys of shape {key.shape} and values of shape {value.shape} have not both 3 or 4 axes")
+        raise shape_error("keys", key.shape, f"and values of shape {value.shape} have not both 3 or 4 axes")
     if bias is not None:
         if bias.ndim != 1:
-            raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
+            raise shape_error("bias", bias.shape, "is no list")
         sizes = (query.shape[2], query.shape[2], bias.shape[0] - 2 * query.shape[2])
         parts = [slice_columns(p, bias, sum(sizes[:k]), sizes[k]) for k in range(3)]
         query = p.map(np.add, query, parts[0])
@@ -309,19 +324,33 @@ def decoder_masked_multi_head_attention(
     k, v = (key, value) if is_cross else (split_heads(p, key, num_heads), split_heads(p, value, num_heads))
     present_key, present_value = k, v
     if (past_key is None) != (past_value is None):
-        raise ModelError("DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other")
+        raise ModelError(
+            "DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other", name="past_key"
+        )
     if not is_cross and past_key is not None and past_value is not None:
         check_cache_fits(past_key, k)
         check_cache_fits(past_value, v)
         count = past_key.shape[2]
         if past_value.shape[2] != count:
-            raise ModelError(f"there are {count} rows of past_key and {past_value.shape[2]} of past_value")
+            raise ModelError(
+                f"there are {count} rows of past_key and {past_value.shape[2]} of past_value",
+                name="past_key",
+                expected=str(past_value.shape[2]),
+                got=str(count),
+            )
         if past_present_share_buffer:
             if past_sequence_length is None or past_sequence_length.size != 1:
-                raise ModelError("past_present_share_buffer=1 needs one number as past_sequence_length")
+                raise ModelError(
+                    "past_present_share_buffer=1 needs one number as past_sequence_length", name="past_sequence_length"
+                )
             count = p.integers(past_sequence_length)[0]
             if not 0 <= count < past_key.shape[2]:
-                raise ModelError(f"past_sequence_length={count} leaves no row in a cache of {past_key.shape[2]}")
+                raise ModelError(
+                    f"past_sequence_length={count} leaves no row in a cache of {past_key.shape[2]}",
+                    name="past_sequence_length",
+                    expected=f"less than {past_key.shape[2]}",
+                    got=str(count),
+                )
         present_key, present_value = _insert_row(p, past_key, k, count), _insert_row(p, past_value, v, count)
         old_key, old_value = slice_leading_rows(p, past_key, count), slice_leading_rows(p, past_value, count)
         if cache_indirection is not None:
@@ -331,9 +360,7 @@ def decoder_masked_multi_head_attention(
     mask_bias = None
     if mask_index is not None:
         if tuple(mask_index.shape) != (q.shape[0], total):
-            raise ModelError(
-                f"a mask of shape {mask_index.shape} does not fit a batch of {q.shape[0]} and {total} keys"
-            )
+            raise shape_error("mask", mask_index.shape, f"does not fit a batch of {q.shape[0]} and {total} keys")
         mask_bias = mask_to_bias(p, mask_index, q.shape[0], 1, total, mask_filter_value, q.dtype)
     score_bias = sum_biases(p, [mask_bias, attention_bias])
     y, scores, _ = attend(p, q, k, v, scale or q.shape[3] ** -0.5, score_bias, with_scores=n_outputs > 3)
@@ -356,7 +383,7 @@ def _reorder_by_beam(p: P, past: T, origins: T) -> T:
     batch, count, rows, width = past.shape
     beams = origins.shape[1]
     if origins.ndim != 3 or origins.shape[0] * beams != batch or origins.shape[2] < rows:
-        raise ModelError(f"cache_indirection of shape {origins.shape} does not fit {batch} beams of {rows} rows")
+        raise shape_error("cache_indirection", origins.shape, f"does not fit {batch} beams of {rows} rows")
     used_origins = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
     batch_starts = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
     sources = p.map(np.add, cast(p, used_origins, _INT64), batch_starts)

@@ -62,14 +62,21 @@ def apply_activation(p: P, x: T, name: str, parameters: Floats) -> T:
             return hard_sigmoid(p, x, alpha=0.2 if first is None else first, beta=0.5 if second is None else second)
         case "Clip" if first is not None and second is not None:
             return clamp_to_bounds(p, x, constant(p, first, x.dtype), constant(p, second, x.dtype))
-    raise UnsupportedError(f"the activation {name!r} with {len(parameters)} parameters is not supported")
+    raise UnsupportedError(
+        f"the activation {name!r} with {len(parameters)} parameters is not supported", name="activation", got=name
+    )
 
 
 def _move_batch_axes(p: P, x: T, batch: int, inner: int) -> T:
     """``batch``: axis 0 holds the rows, before the batch axes. ``inner``: swap the last two axes."""
     if batch:
         if x.ndim < 3:
-            raise ModelError(f"transBatchA and transBatchB need three axes, not the shape {x.shape}")
+            raise ModelError(
+                f"transBatchA and transBatchB need three axes, not the shape {x.shape}",
+                name="transBatchA",
+                expected="3 axes or more",
+                got=str(x.shape),
+            )
         x = p.transpose(x, (*range(1, x.ndim - 1), 0, x.ndim - 1))
     return swap_matrix_axes(p, x) if inner else x
 

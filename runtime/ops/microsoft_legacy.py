@@ -11,7 +11,14 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from .axis_arguments import decode_string, normalize_existing_axis, read_int, read_ints, unknown_value_error
+from .axis_arguments import (
+    decode_string,
+    normalize_existing_axis,
+    read_int,
+    read_ints,
+    shape_error,
+    unknown_value_error,
+)
 from .convolution import conv_transpose
 from .gather_scatter import gather_nd
 from .grid_sample import interpolation_mode, sample_grid
@@ -47,7 +54,7 @@ def microsoft_grid_sample(
     if decode_string(mode) not in _SAMPLINGS:
         raise unknown_value_error("mode", decode_string(mode), _SAMPLINGS)
     if x.ndim != 4 or grid.ndim != 4:
-        raise ModelError(f"an input of shape {x.shape} and a grid of shape {grid.shape} do not have four axes each")
+        raise shape_error("input", x.shape, f"and a grid of shape {grid.shape} do not have four axes each")
     return sample_grid(
         p, x, grid, interpolation_mode(mode), decode_string(padding_mode), bool(align_corners), clamp_first=False
     )
@@ -65,7 +72,7 @@ def microsoft_pad(p: P, x: T, pads: T, value: T | None = None, *, mode: str = "c
     if pads.ndim == 2 and pads.shape[0] == 1:
         pads = p.reshape(pads, pads.shape[1:])
     if pads.ndim != 1:
-        raise ModelError(f"pads of shape {pads.shape} are not a list, nor one row of a matrix")
+        raise shape_error("pads", pads.shape, "are not a list, nor one row of a matrix")
     return pad(p, x, pads, value, mode=mode)
 
 
@@ -75,7 +82,7 @@ def microsoft_range(p: P, start: T, limit: T, delta: T | None = None) -> T:
     step = constant(p, 1, start.dtype) if delta is None else delta
     for x, name in ((start, "start"), (limit, "limit"), (step, "delta")):
         if x.ndim > 1 or x.size != 1:
-            raise ModelError(f"{name} of shape {x.shape} is not one number")
+            raise shape_error(name, x.shape, "is not one number")
     return range_(p, *(p.reshape(x, ()) for x in (start, limit, step)))
 
 
@@ -83,7 +90,7 @@ def microsoft_range(p: P, start: T, limit: T, delta: T | None = None) -> T:
 def microsoft_unique(p: P, x: T, *, n_outputs: int = 3) -> Any:
     """Unique elements in order of appearance, inverse indices and counts."""
     if x.ndim != 1:
-        raise ModelError(f"an input of shape {x.shape} is not a list")
+        raise shape_error("input", x.shape, "is not a list")
     values, _, inverse, counts = unique_in_order(p, x)
     return (values, inverse, counts)[:n_outputs]
 
@@ -117,9 +124,18 @@ def unfold_tensor(p: P, x: T, *, size: int, dim: int = -1, step: int = 1) -> T:
     axis = normalize_existing_axis(dim, x.ndim)
     length = x.shape[axis]
     if size < 1 or step < 1:
-        raise ModelError(f"windows with size={size} and step={step} cannot be: both have to be positive")
+        raise ModelError(
+            f"windows with size={size} and step={step} cannot be: both have to be positive",
+            name="size" if size < 1 else "step",
+            expected="1 or more",
+        )
     if size > length:
-        raise ModelError(f"windows of {size} do not fit an axis of {length}")
+        raise ModelError(
+            f"windows of {size} do not fit an axis of {length}",
+            name="size",
+            expected=f"at most {length}",
+            got=str(size),
+        )
     starts = np.arange(0, length - size + 1, step)
     windows = p.gather(x, p.constant(starts[:, None] + np.arange(size)), axis)
     rest = range(axis + 2, windows.ndim)
@@ -133,7 +149,9 @@ def cdist(p: P, a: T, b: T, *, metric: str = "sqeuclidean") -> T:
     if metric not in _METRICS:
         raise unknown_value_error("metric", metric, _METRICS)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-        raise ModelError(f"the rows of {a.shape} and of {b.shape} are not of one width")
+        raise ModelError(
+            f"the rows of {a.shape} and of {b.shape} are not of one width", name="B", got=f"{a.shape} and {b.shape}"
+        )
 
     def squares(x: T) -> T:
         return p.reduce(np.add, p.map(np.multiply, x, x), (1,), True)
@@ -148,9 +166,11 @@ def cdist(p: P, a: T, b: T, *, metric: str = "sqeuclidean") -> T:
 def ngram_repeat_block(p: P, input_ids: Array, scores: Array, *, ngram_size: int) -> Array:
     """Set the score of tokens that would repeat an n-gram to -inf."""
     if ngram_size < 1:
-        raise ModelError(f"ngram_size={ngram_size} is not positive")
+        raise ModelError(
+            f"ngram_size={ngram_size} is not positive", name="ngram_size", expected="1 or more", got=str(ngram_size)
+        )
     if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
-        raise ModelError(f"ids of shape {input_ids.shape} do not fit scores of shape {scores.shape}")
+        raise shape_error("ids", input_ids.shape, f"do not fit scores of shape {scores.shape}")
     result = scores.copy()
     length, prefix_length = input_ids.shape[1], ngram_size - 1
     for row, ids in zip(result, input_ids, strict=True):
@@ -158,7 +178,12 @@ def ngram_repeat_block(p: P, input_ids: Array, scores: Array, *, ngram_size: int
             if np.array_equal(ids[start : start + prefix_length], ids[length - prefix_length :]):
                 token = int(ids[start + prefix_length])
                 if not 0 <= token < len(row):
-                    raise ModelError(f"the id {token} has none of the {len(row)} scores")
+                    raise ModelError(
+                        f"the id {token} has none of the {len(row)} scores",
+                        name="input_ids",
+                        expected=f"less than {len(row)}",
+                        got=str(token),
+                    )
                 row[token] = -np.inf
     return result
 
@@ -169,7 +194,7 @@ def dynamic_time_warping(p: P, x: Array) -> Array:
     if x.ndim == 3 and x.shape[0] == 1:
         x = x[0]
     if x.ndim != 2 or not x.size:
-        raise ModelError(f"costs of shape {x.shape} are no matrix")
+        raise shape_error("costs", x.shape, "are no matrix")
     rows, columns = x.shape
     total = np.full((rows + 1, columns + 1), np.inf, x.dtype)
     total[0, 0] = 0

@@ -11,7 +11,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..record import record
 from .activations import gelu, relu, sigmoid
-from .axis_arguments import decode_string, unknown_value_error
+from .axis_arguments import decode_string, shape_error, unknown_value_error
 from .elementwise import clamp_to_bounds
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import constant
@@ -43,7 +43,11 @@ class ExpertAttributes:
     def __post_init__(self) -> None:
         for name in ("swiglu_limit_after_activation", "use_sparse_mixer"):
             if value := getattr(self, name):
-                raise UnsupportedError(f"{name}={value} is not supported; onnxruntime has it for other providers")
+                raise UnsupportedError(
+                    f"{name}={value} is not supported; onnxruntime has it for other providers",
+                    name=name,
+                    got=str(value),
+                )
 
     def check_activation(self, has_third: bool) -> None:
         """Raises: ModelError: unknown activation or layout."""
@@ -51,11 +55,13 @@ class ExpertAttributes:
         if name not in _ACTIVATIONS:
             raise unknown_value_error("activation_type", name, _ACTIVATIONS)
         if fusion not in (0, 1, 2):
-            raise ModelError(f"swiglu_fusion={fusion} is none of 0, 1, 2")
+            raise unknown_value_error("swiglu_fusion", fusion, (0, 1, 2))
         if name == "swiglu" and bool(fusion) == has_third:
             presence = "it has them" if has_third else "they are absent"
             raise ModelError(
-                f"swiglu_fusion={fusion} says whether there are weights of a third product, and {presence}"
+                f"swiglu_fusion={fusion} says whether there are weights of a third product, and {presence}",
+                name="swiglu_fusion",
+                got=str(fusion),
             )
 
     @property
@@ -118,9 +124,9 @@ def _mix_experts(
     count = router.shape[-1]
     for array, name in ((router, "router_probs"), (shares, "router_weights")):
         if array is not None and array.shape != (len(rows), count):
-            raise ModelError(f"{name} of shape {array.shape} has not {count} numbers for each of {len(rows)} rows")
+            raise shape_error(name, array.shape, f"has not {count} numbers for each of {len(rows)} rows")
     if not 1 <= k <= count:
-        raise ModelError(f"k={k} of {count} experts cannot be chosen")
+        raise ModelError(f"k={k} of {count} experts cannot be chosen", name="k", expected=f"1 to {count}", got=str(k))
     scores = router.astype(np.float32)
     # Ties select the last expert, as in onnxruntime.
     best = count - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")[:, :k]
@@ -149,7 +155,7 @@ def _product(p: P, rows: Array, layer: tuple[Array, Array | None]) -> Array:
 
 def _check(name: str, array: Array | None, *shapes: tuple[int, ...]) -> None:
     if array is not None and array.shape not in shapes:
-        raise ModelError(f"{name} of shape {array.shape} should be of shape {' or '.join(map(str, shapes))}")
+        raise shape_error(name, array.shape, f"should be of shape {' or '.join(map(str, shapes))}")
 
 
 def _expert_sizes(x: Array, router: Array, first: Array) -> tuple[int, int, int]:
@@ -206,13 +212,15 @@ class QuantizedExpertWeights:
         """Raises: ModelError: shapes do not match."""
         bits, block = self.bits, self.block
         if bits not in (2, 3, 4, 8):
-            raise UnsupportedError(f"weights of {bits} bits are not supported")
+            raise UnsupportedError(f"weights of {bits} bits are not supported", name="bits", got=str(bits))
         if block and columns % block:
-            raise ModelError(f"rows of {columns} numbers cannot be divided into blocks of {block}")
+            raise ModelError(
+                f"rows of {columns} numbers cannot be divided into blocks of {block}", name="block_size", got=str(block)
+            )
         _check(f"{self.name}_experts_weights", self.weights, (experts, rows, -(-columns * bits // 8)))
         _check(f"{self.name}_experts_bias", self.bias, (experts, rows))
         if self.scales is None:
-            raise ModelError(f"there are no {self.name}_scales")
+            raise ModelError(f"there are no {self.name}_scales", name=f"{self.name}_scales")
         count = columns // block if block else 1
         block_shape = (experts, rows, count)
         _check(f"{self.name}_scales", self.scales, *([block_shape] if block else [block_shape, (experts, rows)]))
@@ -297,10 +305,14 @@ def quantized_mixture_of_experts(
         )
     ):
         raise UnsupportedError(
-            f"a QMoE of the kind {decode_string(quant_type)!r}, or with global scales, is not supported"
+            f"a QMoE of the kind {decode_string(quant_type)!r}, or with global scales, is not supported",
+            name="quant_type",
+            got=decode_string(quant_type),
         )
     if weights_prepacked == 1:
-        raise UnsupportedError("weights in a layout of one provider (weights_prepacked) are not supported")
+        raise UnsupportedError(
+            "weights in a layout of one provider (weights_prepacked) are not supported", name="weights_prepacked"
+        )
     attrs.check_activation(fc3 is not None)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
     inner = outputs // attrs.parts

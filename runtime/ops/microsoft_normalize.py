@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from .axis_arguments import shape_error
 from .microsoft_elementwise import MICROSOFT
 from .normalize import layer_normalization, layer_or_rms_normalize
 from .operator_helpers import cast, check_unidirectional_broadcast, full_constant
@@ -87,12 +88,12 @@ def embed_layer_normalization(
     """Sum word, position and segment embeddings, and normalize; output 1 counts unmasked words."""
     for table in (word_embedding, position_embedding, segment_embedding):
         if table is not None and table.ndim != 2:
-            raise ModelError(f"embeddings of shape {tuple(table.shape)} are no table")
+            raise shape_error("embeddings", table.shape, "are no table")
     if input_ids.ndim != 2:
-        raise ModelError(f"ids of shape {tuple(input_ids.shape)} are no batch of rows")
+        raise shape_error("ids", input_ids.shape, "are no batch of rows")
     batch, length = input_ids.shape
     if position_ids is None and position_embedding.shape[0] < length:
-        raise ModelError(f"a table of shape {position_embedding.shape} has not a row for each of {length} positions")
+        raise shape_error("table", position_embedding.shape, f"has not a row for each of {length} positions")
     total = p.gather(word_embedding, input_ids, 0)
     if position_ids is None:
         positions = p.slice(position_embedding, (0, 0), (1, 1), (length, position_embedding.shape[1]))

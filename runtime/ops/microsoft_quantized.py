@@ -16,7 +16,7 @@ from ..graph import Array
 from ..kernels import huge_pages
 from ..kernels.bindings.quantize import LOW_BIT_PANEL_COLUMNS
 from .activations import leaky_relu, sigmoid
-from .axis_arguments import normalize_axis, normalize_existing_axis
+from .axis_arguments import normalize_axis, normalize_existing_axis, shape_error, unknown_value_error
 from .matmul import swap_matrix_axes
 from .microsoft_attention import integer_product
 from .microsoft_elementwise import MICROSOFT
@@ -124,7 +124,9 @@ def qlinear_reduce_mean(
 def qlinear_concat(p: P, y_scale: T, y_zero: T, *inputs: T, axis: int) -> T:
     """Inputs are triples: values, scale, zero point."""
     if not inputs or len(inputs) % 3:
-        raise ModelError(f"QLinearConcat takes triples of inputs, not {len(inputs)}")
+        raise ModelError(
+            f"QLinearConcat takes triples of inputs, not {len(inputs)}", name="inputs", got=str(len(inputs))
+        )
     parts = [dequantize(p, *inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
     return quantize(p, apply_standard_operator(p, "Concat", parts, axis=axis)[0], y_scale, y_zero, y_zero.dtype)
 
@@ -299,11 +301,18 @@ def matmul_nbits(
 ) -> T:
     """``a @ w' + bias``; weights ``[N, K]`` with a scale and a zero point per block of K."""
     if weight_prepacked:
-        raise UnsupportedError("weights in a layout of one provider (weight_prepacked) are not supported")
+        raise UnsupportedError(
+            "weights in a layout of one provider (weight_prepacked) are not supported", name="weight_prepacked"
+        )
     if bits not in (2, 4, 8):
-        raise UnsupportedError(f"weights of {bits} bits are not supported")
+        raise UnsupportedError(f"weights of {bits} bits are not supported", name="bits", got=str(bits))
     if a.shape[-1] != K:
-        raise ModelError(f"MatMulNBits with K = {K} has rows of {a.shape[-1]} numbers")
+        raise ModelError(
+            f"MatMulNBits with K = {K} has rows of {a.shape[-1]} numbers",
+            name="A",
+            expected=str(K),
+            got=str(a.shape[-1]),
+        )
     shape = (*a.shape[:-1], N)
     if not b.size:  # an omitted projection
         y = p.constant(np.zeros(shape, a.dtype))
@@ -356,9 +365,13 @@ class LowBitLayout:
         K, N, bits, block_size = self.size
         blocks = -(-K // block_size)
         if block_size < 16 or block_size & (block_size - 1):
-            raise ModelError(f"MatMulNBits with blocks of {block_size}: powers of 2 from 16 on are known")
+            raise ModelError(
+                f"MatMulNBits with blocks of {block_size}: powers of 2 from 16 on are known",
+                name="block_size",
+                got=str(block_size),
+            )
         if b.size != N * blocks * block_size * bits // 8:
-            raise ModelError(f"weights of shape {b.shape} are not {N} rows of {K} numbers of {bits} bits")
+            raise shape_error("weights", b.shape, f"are not {N} rows of {K} numbers of {bits} bits")
         words = np.ascontiguousarray(b).view(np.uint32).reshape(N, blocks, -1)
         factors = self.scales.reshape(N, blocks).astype(np.float32)
         shifts = -(np.float32(1 << bits) + _block_zero_points(self.zeros, N, blocks, bits, np.float32)) * factors
@@ -423,12 +436,18 @@ def matmul_bnb4(
     """``a @ w'`` with bitsandbytes weights ``[N, K]``: FP4 (``quant_type`` 0) or NF4 (1). ``transB=0``: ``a @ w``,
     which onnxruntime's CPU provider computes incorrectly."""
     if quant_type not in (0, 1):
-        raise ModelError(f"quant_type={quant_type} is neither 0 (FP4) nor 1 (NF4)")
+        raise unknown_value_error("quant_type", quant_type, ("0 (FP4)", "1 (NF4)"))
     if block_size < 16 or block_size & (block_size - 1):
-        raise ModelError(f"blocks of {block_size}: powers of 2 from 16 on are known")
+        raise ModelError(
+            f"blocks of {block_size}: powers of 2 from 16 on are known", name="block_size", got=str(block_size)
+        )
     inner = K if transB else N
     if not a.ndim or a.shape[-1] != inner:
-        raise ModelError(f"MatMulBnb4 with K = {K} and N = {N} cannot take rows of {a.shape[-1:]} numbers")
+        raise ModelError(
+            f"MatMulBnb4 with K = {K} and N = {N} cannot take rows of {a.shape[-1:]} numbers",
+            name="A",
+            got=str(a.shape),
+        )
     layout = Bnb4Layout(require_constant(absmax), K, N, block_size, quant_type, bool(transB))
     weights = p.prepared(b, layout)
     if weights is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from .axis_arguments import unknown_value_error
+from .axis_arguments import shape_error, unknown_value_error
 from .microsoft_fused_matmul import apply_activation, nchw_to_nhwc, nhwc_to_nchw
 from .registry import Floats, Ints, apply_standard_operator, inherit_attributes, onnx
 from .window_geometry import ConvAttributes, PoolAttributes
@@ -27,7 +27,7 @@ _MODES = ("asymmetric", "align_corners", "half_pixel")
 def _check_image(x: T, block: int) -> None:
     """Raises: ModelError: not an image with channels in full blocks."""
     if x.ndim != 4 or x.shape[1] % block:
-        raise ModelError(f"an input of shape {x.shape} is no image with channels in blocks of {block}")
+        raise shape_error("input", x.shape, f"is no image with channels in blocks of {block}")
 
 
 def unblock_channels(p: P, x: T, block: int) -> T:
@@ -48,7 +48,7 @@ def block_channels(p: P, x: T, block: int) -> T:
 def reorder_input(p: P, x: T, *, channels_last: int = 0, block: int) -> T:
     """Missing channels of the last block are zero."""
     if x.ndim != 4:
-        raise ModelError(f"an input of shape {x.shape} is no image")
+        raise shape_error("input", x.shape, "is no image")
     x = nhwc_to_nchw(p, x) if channels_last else x
     n, c, h, w = x.shape
     size = -(-c // block) * block
@@ -60,7 +60,9 @@ def reorder_output(p: P, x: T, *, channels: int = 0, channels_last: int = 0, blo
     _check_image(x, block)
     n, c, h, w = x.shape
     if not c - block < channels <= c:
-        raise ModelError(f"channels={channels} do not fill {c // block} blocks of {block}")
+        raise ModelError(
+            f"channels={channels} do not fill {c // block} blocks of {block}", name="channels", got=str(channels)
+        )
     result = p.slice(unblock_channels(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
     return nchw_to_nhwc(p, result) if channels_last else result
 
@@ -81,7 +83,7 @@ def conv(
 ) -> T:
     """An image with fewer channels than a block is not blocked."""
     if w.ndim != 4 or w.shape[0] % block:
-        raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
+        raise shape_error("kernel", w.shape, f"has no blocks of {block} channels")
     unblocked_inputs = w.shape[1] < block
     layout = UnblockedKernelLayout(block, unblocked_inputs)
     weights = p.prepared(w, layout)
@@ -99,7 +101,7 @@ def _unblock_kernel(p: P, w: T, block: int, unblocked_inputs: bool) -> T:
     if unblocked_inputs:
         return p.reshape(p.transpose(p.reshape(w, (o // block, i, h, v, block)), (0, 4, 1, 2, 3)), w.shape)
     if i % block:
-        raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
+        raise shape_error("kernel", w.shape, f"has no blocks of {block} channels")
     blocked = p.reshape(w, (o // block, i // block, h, v, block, block))
     return p.reshape(p.transpose(blocked, (0, 5, 1, 4, 2, 3)), w.shape)
 
@@ -161,7 +163,9 @@ def upsample(
     if coordinate_transformation_mode not in modes:
         raise unknown_value_error("coordinate_transformation_mode", coordinate_transformation_mode, modes)
     if len(scales) != 4 or min(scales) < 1 or tuple(scales[:2]) != (1, 1):
-        raise ModelError(f"scales={list(scales)} are not 1, 1 and two positive numbers")
+        raise ModelError(
+            f"scales={list(scales)} are not 1, 1 and two positive numbers", name="scales", got=str(list(scales))
+        )
     factors = p.constant(np.array(scales, np.float32))
     attributes: dict[str, Any] = {
         "mode": mode,

@@ -481,7 +481,7 @@ def multiclass_nms(
     working = working_dtype(scores.dtype)
     shared = scores.ndim == 3
     if not shared and roisnum is None:
-        raise ModelError("scores without a batch axis need the input roisnum")
+        raise ModelError("scores without a batch axis need the input roisnum", name="roisnum")
     tables, values = boxes.astype(working), scores.astype(working)
     counts = [] if roisnum is None else [int(n) for n in roisnum.reshape(-1)]
     starts = np.cumsum([0, *counts])

@@ -251,7 +251,9 @@ def rms_normalization(p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 
 def _normalize_groups(p: P, x: T, groups: int, epsilon: float) -> T:
     """Normalize groups of channels (axis 1), in float32 or wider."""
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
-        raise ModelError(f"the channels of {x.shape} cannot be split into {groups} groups")
+        raise ModelError(
+            f"the channels of {x.shape} cannot be split into {groups} groups", name="groups", got=str(groups)
+        )
     grouped_shape = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
     return p.reshape(normalize_trailing(p, p.reshape(x, grouped_shape), 2, epsilon)[0], x.shape)
 
@@ -365,7 +367,11 @@ def batch_normalization(
     scale, bias, known_mean, known_variance = (_per_channel(p, v, x, work) for v in (scale, bias, mean, variance))
     if not training_mode:
         if n_outputs > 1:
-            raise ModelError("BatchNormalization has more than one output only with training_mode=1")
+            raise ModelError(
+                "BatchNormalization has more than one output only with training_mode=1",
+                name="training_mode",
+                expected="1",
+            )
         return cast(p, _batch_normalize(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
     axes = tuple(k for k in range(x.ndim) if k != 1)
     count = constant(p, math.prod(x.shape[k] for k in axes), work)
@@ -391,7 +397,8 @@ def batch_normalization_7(
     """Before opset 14, a node with one output is in inference mode."""
     if n_outputs > 1 or not spatial:
         raise UnsupportedError(
-            "BatchNormalization in training mode, or with spatial=0, is not supported before opset 14"
+            "BatchNormalization in training mode, or with spatial=0, is not supported before opset 14",
+            name="spatial" if n_outputs == 1 else "training_mode",
         )
     return batch_normalization(p, x, scale, bias, mean, variance, **attributes)
 
@@ -410,7 +417,7 @@ def batch_norm_inference(p: P, x: T, gamma: T, beta: T, mean: T, variance: T, *,
 def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     """A norm of zero gives zeros."""
     if p not in (1, 2):
-        raise ModelError(f"attribute p={p} is not 1 or 2")
+        raise unknown_value_error("p", p, (1, 2))
     work = working_dtype(x.dtype)
     values = cast(primitives, x, work)
     axes = (normalize_existing_axis(axis, x.ndim),)

@@ -136,14 +136,20 @@ def _node_proto(node: Operation, domain: str, schema: Any) -> Any:
     proto = helper.make_node(node.op_type, inputs[: _without_trailing_none(node.inputs)], outputs, domain=domain)
     for name, value in node.attributes.items():
         if name not in schema.attributes:
-            raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
+            raise ModelError(
+                f"{node.describe()} has an attribute '{name}' that this opset does not define",
+                **node.error_fields,
+                name=name,
+            )
         kind = schema.attributes[name].type
         try:
             proto.attribute.append(
                 helper.make_attribute(name, _attribute_value(value, kind.name), attr_type=int(kind.value))
             )
         except (TypeError, ValueError) as error:
-            raise ModelError(f"{node.describe()}: attribute {name}: {one_line(error)}") from None
+            raise ModelError(
+                f"{node.describe()}: attribute {name}: {one_line(error)}", **node.error_fields, name=name
+            ) from None
     return proto
 
 

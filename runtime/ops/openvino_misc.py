@@ -117,7 +117,7 @@ def grouped_matmul(p: P, a: Array, b: Array, offsets: Array | None = None) -> Ar
         b = np.swapaxes(b, 1, 2)
     if offsets is None:
         if a.ndim != 3 or b.ndim != 3:
-            raise ModelError(f"groups of {a.shape} and {b.shape} need offsets")
+            raise ModelError(f"groups of {a.shape} and {b.shape} need offsets", name="offsets")
         return np.asarray(p.matmul(a, b))
     if a.ndim != 2 or b.ndim != 3:
         raise ValueError(f"groups of {a.shape} and {b.shape} cannot be multiplied")

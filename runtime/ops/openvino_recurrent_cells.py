@@ -39,13 +39,23 @@ class CellAttributes:
         """Parse the attribute ``activations``, which must name ``count`` functions."""
         function_names = names.replace(" ", "").split(",")
         if len(function_names) != count:
-            raise ModelError(f'activations="{names}" names {len(function_names)} functions instead of {count}')
+            raise ModelError(
+                f'activations="{names}" names {len(function_names)} functions instead of {count}',
+                name="activations",
+                expected=f"{count} functions",
+                got=names,
+            )
         return parse_activations(function_names, self.activations_alpha, self.activations_beta)
 
     def hidden_size_of(self, state: T) -> int:
         """The size of a state, checked against the attribute."""
         if self.hidden_size is not None and self.hidden_size != state.shape[-1]:
-            raise ModelError(f"hidden_size is {self.hidden_size}, and the state has shape {state.shape}")
+            raise ModelError(
+                f"hidden_size is {self.hidden_size}, and the state has shape {state.shape}",
+                name="hidden_size",
+                expected=str(state.shape),
+                got=str(self.hidden_size),
+            )
         return int(state.shape[-1])
 
 
@@ -127,7 +137,7 @@ def _hidden_size(r: T, keywords: Mapping[str, Any]) -> int:
     """The hidden size: R's width, or the attribute where R is joined to W."""
     size = r.shape[-1] if r.ndim > 1 else keywords.get("hidden_size")
     if size is None:
-        raise ModelError("a cell whose W and R are joined needs its attribute hidden_size")
+        raise ModelError("a cell whose W and R are joined needs its attribute hidden_size", name="hidden_size")
     return int(size)
 
 

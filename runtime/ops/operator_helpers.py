@@ -13,7 +13,7 @@ from ..graph import Array
 from ..kernels.kernel import type_char
 from ..kernels.strided_iteration import broadcast_shapes
 from ..kernels.symbolic_extents import SymbolicExtent
-from .axis_arguments import normalize_axis
+from .axis_arguments import normalize_axis, shape_error
 from .kernel_lookup import elementwise_kernel
 from .primitives import NativeLoop
 
@@ -120,7 +120,7 @@ def check_broadcastable(x: T, shape: Sequence[int], name: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise ModelError(f"{name} of shape {x.shape} does not broadcast to {tuple(shape)}")
+        raise shape_error(name, x.shape, f"does not broadcast to {tuple(shape)}", str(tuple(shape)))
 
 
 def check_same_shape(a: T, b: T, reason: str) -> None:
@@ -129,7 +129,9 @@ def check_same_shape(a: T, b: T, reason: str) -> None:
         ModelError: they differ.
     """
     if a.shape != b.shape:
-        raise ModelError(f"shapes {a.shape} and {b.shape} differ, and {reason}")
+        raise ModelError(
+            f"shapes {a.shape} and {b.shape} differ, and {reason}", name="B", expected=str(a.shape), got=str(b.shape)
+        )
 
 
 def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
@@ -144,7 +146,12 @@ def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
     if axis is not None:
         trailing = a.ndim - normalize_axis(axis, a.ndim) - b.ndim
         if trailing < 0:
-            raise ModelError(f"shape {b.shape} does not fit into {a.shape} from axis {axis} on")
+            raise ModelError(
+                f"shape {b.shape} does not fit into {a.shape} from axis {axis} on",
+                name="B",
+                expected=str(a.shape),
+                got=str(b.shape),
+            )
         b = p.reshape(b, (*b.shape, *(1,) * trailing))
     check_unidirectional_broadcast(a, b, "the second input")
     return b
@@ -161,4 +168,9 @@ def openvino_align(a: T, b: T, auto_broadcast: str) -> None:
     if rule in ("none", "explicit"):
         check_same_shape(a, b, f'auto_broadcast="{auto_broadcast}" allows no broadcasting')
     elif rule != "numpy":
-        raise UnsupportedError(f'auto_broadcast="{auto_broadcast}" is not supported; only numpy and none are')
+        raise UnsupportedError(
+            f'auto_broadcast="{auto_broadcast}" is not supported; only numpy and none are',
+            name="auto_broadcast",
+            expected="numpy or none",
+            got=auto_broadcast,
+        )

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, UnsupportedError
+from ..errors import UnsupportedError
 from ..graph import Array
-from .axis_arguments import check_shape, normalize_axis, read_ints, unknown_value_error
+from .axis_arguments import check_shape, normalize_axis, read_ints, shape_error, unknown_value_error
 from .operator_helpers import cast, constant, working_dtype
 from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
@@ -74,7 +74,12 @@ def _element_counts(windows: WindowGeometry, kind: str) -> Array:
 def _pooled_shape(x: T, windows: WindowGeometry) -> tuple[int, Shape]:
     """The channel count of all images, and the output shape."""
     if len(windows.kernel) > _MAX_AXES:
-        raise UnsupportedError(f"pooling has at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}")
+        raise UnsupportedError(
+            f"pooling has at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}",
+            name="kernel_shape",
+            expected=f"at most {_MAX_AXES} axes",
+            got=str(len(windows.kernel)),
+        )
     return math.prod(x.shape[:2]), (*x.shape[:2], *windows.output_shape)
 
 
@@ -186,7 +191,7 @@ def lp_pool(primitives: P, x: T, *, p: int = 2, **attributes: Any) -> T:
 
 def _spatial_axes(x: T) -> tuple[int, ...]:
     if x.ndim < 2:
-        raise ModelError(f"an input of shape {x.shape} has no channels")
+        raise shape_error("input", x.shape, "has no channels")
     return tuple(range(2, x.ndim))
 
 

@@ -19,7 +19,12 @@ _F32 = np.float32
 def _boxes_with_variances(boxes: Array, variance: Sequence[float]) -> Array:
     """``[2, n]``: the corners of all boxes, and their variances."""
     if len(variance) not in (0, 1, 4):
-        raise ModelError(f"{len(variance)} variances; a prior box has none, one or four")
+        raise ModelError(
+            f"{len(variance)} variances; a prior box has none, one or four",
+            name="variance",
+            expected="0, 1 or 4 numbers",
+            got=str(len(variance)),
+        )
     corners = boxes.reshape(-1)
     variances = np.resize(np.array(variance or (0.1,), _F32), corners.shape)
     return np.stack([corners.astype(_F32), variances])

@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import dtype_from_onnx, dtype_from_openvino
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from .axis_arguments import normalize_existing_axis
+from .axis_arguments import normalize_existing_axis, unknown_value_error
 from .cast import convert
 from .operator_helpers import (
     Dtype,
@@ -88,9 +88,14 @@ def dequantize_linear(
     """``(x - zero) * scale``, computed in float32."""
     kind = x.dtype.char if x.dtype.char in _NATIVE else "i" if x.dtype == np.int32 else "t"
     if kind == "t" and x.dtype.itemsize != 1:
-        raise UnsupportedError(f"DequantizeLinear of {x.dtype.name} is not supported")
+        raise UnsupportedError(f"DequantizeLinear of {x.dtype.name} is not supported", name="x", got=x.dtype.name)
     if zero is not None and zero.dtype != x.dtype:
-        raise ModelError(f"DequantizeLinear of {x.dtype.name} has a zero point of type {zero.dtype.name}")
+        raise ModelError(
+            f"DequantizeLinear of {x.dtype.name} has a zero point of type {zero.dtype.name}",
+            name="x_zero_point",
+            expected=x.dtype.name,
+            got=zero.dtype.name,
+        )
     numbers = (*_scale_layout(scale, zero, x, axis, block_size), ord(kind))
     if zero is None:
         zero = p.broadcast(p.constant(np.zeros((), x.dtype)), scale.shape)
@@ -139,10 +144,13 @@ def quantize_linear(
     dtype = zero.dtype if zero is not None else dtype_from_onnx(output_dtype) if output_dtype else _UINT8
     if zero is not None and output_dtype and dtype_from_onnx(output_dtype) != dtype:
         raise ModelError(
-            f"QuantizeLinear has the output_dtype {dtype_from_onnx(output_dtype).name} and zero points of {dtype}"
+            f"QuantizeLinear has the output_dtype {dtype_from_onnx(output_dtype).name} and zero points of {dtype}",
+            name="output_dtype",
+            expected=str(dtype),
+            got=dtype_from_onnx(output_dtype).name,
         )
     if not is_float(dtype) and not (is_integer(dtype) and _integer_limits(dtype)[1] < 2**16):
-        raise UnsupportedError(f"QuantizeLinear to {dtype.name} is not supported")
+        raise UnsupportedError(f"QuantizeLinear to {dtype.name} is not supported", name="output_dtype", got=dtype.name)
     working = dtype_from_onnx(precision) if precision else scale.dtype
     if not is_float(working) or working.name.startswith("float8"):
         working = _FLOAT32
@@ -164,7 +172,12 @@ def quantize_linear(
 def dynamic_quantize_linear(p: P, x: T) -> tuple[T, T, T]:
     """Quantize ``x`` to 8 bits over its range including 0; return values, scale and zero point."""
     if x.dtype != _FLOAT32:
-        raise ModelError(f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}")
+        raise ModelError(
+            f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}",
+            name="x",
+            expected="float32",
+            got=x.dtype.name,
+        )
     outputs = ((x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8))
     y, scale, zero = p.call(RoutineCall("quantize.dynamic", outputs, (x.size,)), (x,))
     return y, scale, zero
@@ -187,7 +200,12 @@ def fake_quantize(
 ) -> T:
     """Quantize the input range to ``levels`` equal steps, half to even, and map them to the output range."""
     if levels < 2:
-        raise ModelError(f"levels={levels}: a quantization needs two levels at least")
+        raise ModelError(
+            f"levels={levels}: a quantization needs two levels at least",
+            name="levels",
+            expected="2 or more",
+            got=str(levels),
+        )
     for bound in (input_low, input_high, output_low, output_high):
         openvino_align(x, bound, auto_broadcast)
     check_unidirectional_broadcast(x, input_low, "a bound")
@@ -211,7 +229,7 @@ def fake_quantize(
 def fake_convert(p: P, x: T, scale: T, shift: T | None = None, *, destination_type: str = "f8e4m3") -> T:
     """Scale, shift, convert to float8 and back; finite numbers remain finite."""
     if destination_type.lower() not in ("f8e4m3", "f8e5m2"):
-        raise ModelError(f"destination_type='{destination_type}' is neither f8e4m3 nor f8e5m2")
+        raise unknown_value_error("destination_type", destination_type, ("f8e4m3", "f8e5m2"))
     target, float16 = dtype_from_openvino(destination_type), np.dtype(np.float16)
     scaled = p.map(np.multiply, x, scale)
     if shift is not None:

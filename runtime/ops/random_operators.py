@@ -43,7 +43,9 @@ def _float_dtype(name: str, code: int | None, like: Dtype | None = None) -> Dtyp
     dtype = like if code is None else dtype_from_onnx(code)
     assert dtype is not None
     if not is_float(dtype):
-        raise ModelError(f"{name} gives floating-point numbers, and its dtype is {dtype.name}")
+        raise ModelError(
+            f"{name} gives floating-point numbers, and its dtype is {dtype.name}", name="dtype", got=dtype.name
+        )
     return dtype
 
 
@@ -94,7 +96,12 @@ def multinomial(p: P, x: Array, *, dtype: int = 6, sample_size: int = 1, **sourc
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
     if out not in (np.int32, np.int64):
-        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {out.name}")
+        raise ModelError(
+            f"Multinomial gives int32 or int64, and its dtype is {out.name}",
+            name="dtype",
+            expected="int32 or int64",
+            got=out.name,
+        )
     return _classes(_generator(**source), _probabilities(x, True), sample_size).astype(out)
 
 

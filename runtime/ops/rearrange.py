@@ -179,7 +179,9 @@ def _reverse_sequence(p: P, x: T, lengths: T, batch_axis: int, time_axis: int) -
     """Reverse the first ``lengths[b]`` elements along ``time_axis`` for each b along ``batch_axis``."""
     batch, time = normalize_existing_axis(batch_axis, x.ndim), normalize_existing_axis(time_axis, x.ndim)
     if batch == time:
-        raise ModelError(f"the batch axis and the axis of the sequence are both {batch}")
+        raise ModelError(
+            f"the batch axis and the axis of the sequence are both {batch}", name="batch_axis", got=str(batch)
+        )
     count, steps = x.shape[batch], x.shape[time]
     if lengths.shape != (count,):
         raise ValueError(f"lengths of shape {lengths.shape} do not fit axis {batch} of {x.shape}")

@@ -54,7 +54,10 @@ def parse_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequ
         key = name.strip().lower()
         if key not in RECURRENT_ACTIVATIONS:
             raise UnsupportedError(
-                f"activation '{name}' is not supported; known are {', '.join(RECURRENT_ACTIVATIONS)}"
+                f"activation '{name}' is not supported; known are {', '.join(RECURRENT_ACTIVATIONS)}",
+                name="activations",
+                expected=", ".join(RECURRENT_ACTIVATIONS),
+                got=name,
             )
         pairs = zip((alphas, betas), RECURRENT_ACTIVATIONS[key][1], strict=False)
         parsed.append(CellActivation(key, tuple(values.pop(0) if values else default for values, default in pairs)))
@@ -237,5 +240,7 @@ def require_shape(x: Any, name: str, expected: tuple[int, ...], reason: str = ""
         ModelError: the shape differs.
     """
     if tuple(x.shape) != expected:
-        raise ModelError(f"{name} has shape {x.shape} instead of {expected}{reason}")
+        got = str(x.shape)
+        what = f"{name} has shape {got} instead of {expected}{reason}"
+        raise ModelError(what, name=name, expected=str(expected), got=got)
     return x

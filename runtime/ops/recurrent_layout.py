@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ModelError
 from ..record import record
 from ..text import count_text
+from .axis_arguments import shape_error
 from .elementwise import where as choose
 from .openvino_recurrent_cells import split_bias, split_peepholes
 from .operator_helpers import full_constant
@@ -58,10 +59,10 @@ def initial_states(
     """
     count, gates = shape.directions, GATE_COUNTS[shape.kind]
     if x.ndim != 3:
-        raise ModelError(f"X has shape {x.shape}; it needs three axes")
+        raise shape_error("X", x.shape, "needs three axes")
     batch, steps = (x.shape[0], x.shape[1]) if shape.batch_first else (x.shape[1], x.shape[0])
     if r.ndim != 3:
-        raise ModelError(f"R has shape {r.shape}; it needs three axes")
+        raise shape_error("R", r.shape, "needs three axes")
     hidden = shape.hidden_size or r.shape[1 if shape.reversed_direction else 2]
     context = count_text(count, "direction") + f" of hidden size {hidden}"
     reason = f", as {context} and {count_text(x.shape[2], 'feature')} of X need; correct it, hidden_size or X"
@@ -85,7 +86,11 @@ def initial_states(
     if lengths is not None:
         length_values = p.value(lengths).reshape(-1)
         if length_values.shape != (batch,) or np.any(length_values < 0) or np.any(length_values > steps):
-            raise ModelError(f"sequence lengths {length_values.tolist()} for a batch of {batch} and {steps} steps")
+            raise ModelError(
+                f"sequence lengths {length_values.tolist()} for a batch of {batch} and {steps} steps",
+                name="sequence_lens",
+                got=str(length_values.tolist()),
+            )
         if not length_values.all():
             # Sequences of length 0 are unspecified; both runtimes give them zero states.
             nonempty = p.constant((length_values > 0)[:, None])
@@ -133,9 +138,7 @@ def direction_weights(weights: Any, steps: Sequence[CellStep], p: P, *inputs: T 
     peepholes and further arguments."""
     for name, array, rank in zip("WRBP", inputs, (3, 3, 2, 2), strict=False):
         if array is not None and (array.ndim != rank or array.shape[0] != len(steps)):
-            raise ModelError(
-                f"{name} has shape {array.shape}; it needs {rank} axes, and {len(steps)} directions on the first"
-            )
+            raise shape_error(name, array.shape, f"needs {rank} axes, and {len(steps)} directions on the first")
     return [
         weights(p, step, *(None if array is None else take_direction(p, array, 0, d) for array in inputs))
         for d, step in enumerate(steps)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..kernels import kernel as kernels
-from .axis_arguments import element_count, normalize_axes_sorted, normalize_axis, read_int
+from .axis_arguments import element_count, normalize_axes_sorted, normalize_axis, read_int, unknown_value_error
 from .elementwise import DIVIDE_TRUNCATE
 from .operator_helpers import Dtype, cast, constant, full_constant, is_float, is_integer, working_dtype
 from .primitives import RoutineCall
@@ -190,7 +190,12 @@ def _arg_extreme(which: str) -> Callable[..., T]:
         if not x.ndim:
             return full_constant(p, (), 0, np.dtype(np.int64))
         if not x.shape[axis_index]:
-            raise ModelError(f"axis {axis_index} of {x.shape} is empty: it has no {which}imum")
+            raise ModelError(
+                f"axis {axis_index} of {x.shape} is empty: it has no {which}imum",
+                name="data",
+                expected="1 element or more",
+                got=str(x.shape),
+            )
         indices = p.arg(which, cast(p, x, working_dtype(x.dtype)), axis_index, bool(select_last_index))
         return indices if keepdims else p.reshape(indices, _kept_shape(x, (axis_index,), False))
 
@@ -217,11 +222,16 @@ def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_index: bool = False) -
     count = read_int(p, k, "k") if not isinstance(k, int) else k
     size = x.shape[axis] if x.ndim else 1
     if not 0 <= count <= size:
-        raise ModelError(f"k = {count}, and axis {axis} of {x.shape} has {size} elements")
+        raise ModelError(
+            f"k = {count}, and axis {axis} of {x.shape} has {size} elements",
+            name="k",
+            expected=f"at most {size}",
+            got=str(count),
+        )
     data = cast(p, x, working_dtype(x.dtype))
     char = kernels.type_char(data.dtype)
     if char in ("", "?"):
-        raise ModelError(f"elements of type {x.dtype} have no order")
+        raise ModelError(f"elements of type {x.dtype} have no order", name="X", got=str(x.dtype))
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :]) if x.ndim else ()
     outputs = [(shape, data.dtype), (shape, _INT64)]
     if not count or not x.size:
@@ -260,8 +270,10 @@ def openvino_top_k(
     p: P, x: T, k: T, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
 ) -> tuple[T, T]:
     """``sort``: by value, by index, or none (unspecified; sorted by value)."""
-    if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
-        raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
+    if mode.lower() not in ("max", "min"):
+        raise unknown_value_error("mode", mode, ("max", "min"))
+    if sort.lower() not in ("value", "index", "none"):
+        raise unknown_value_error("sort", sort, ("value", "index", "none"))
     values, indices = _top_k(p, x, k, normalize_axis(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
     return values, cast(p, indices, index_element_type)
 

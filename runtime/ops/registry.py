@@ -300,7 +300,7 @@ def resolve(node: Operation, system: System) -> ResolvedOperator:
         function = resolve_reference(node)
     if function is None:
         message = "; ".join((f"no implementation of operator {node.describe()}", *load_entry_points()))
-        raise UnknownOperatorError(message, Remedy.REGISTER_OPERATOR)
+        raise UnknownOperatorError(message, Remedy.REGISTER_OPERATOR, **node.error_fields)
     return ResolvedOperator(function, {}, native=False, pure=False)
 
 
@@ -313,10 +313,10 @@ def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
     try:
         return resolve(node, system)
     except UnknownOperatorError as error:
-        message = error.what
+        what, fields = error.what, error.fields
 
     def refuse(p: Any, *inputs: Any) -> Any:
-        raise UnknownOperatorError(message, Remedy.REGISTER_OPERATOR)
+        raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR, **fields)
 
     return ResolvedOperator(refuse, {}, native=False, pure=False)
 
@@ -423,12 +423,29 @@ def _check_inputs(node: Operation, signature: OperatorSignature) -> None:
     count, max_inputs = len(node.inputs), len(signature.optional)
     input_count = count_text(count, "input")
     if count > max_inputs and not signature.variadic:
-        raise ModelError(f"{node.describe()} has {input_count}; it takes at most {max_inputs}")
+        raise ModelError(
+            f"{node.describe()} has {input_count}; it takes at most {max_inputs}",
+            **node.error_fields,
+            name="inputs",
+            expected=f"at most {max_inputs}",
+            got=str(count),
+        )
     if count < signature.min_inputs:
-        raise ModelError(f"{node.describe()} has {input_count}; it needs at least {signature.min_inputs}")
+        raise ModelError(
+            f"{node.describe()} has {input_count}; it needs at least {signature.min_inputs}",
+            **node.error_fields,
+            name="inputs",
+            expected=f"at least {signature.min_inputs}",
+            got=str(count),
+        )
     for k, value in enumerate(node.inputs):
         if value is None and not (k < max_inputs and signature.optional[k]):
-            raise ModelError(f"{node.describe()} lacks its input {k}, which is not optional")
+            raise ModelError(
+                f"{node.describe()} lacks its input {k}, which is not optional",
+                **node.error_fields,
+                name="inputs",
+                got=f"no input {k}",
+            )
 
 
 def attribute_keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
@@ -449,19 +466,28 @@ def attribute_keywords(node: Operation, function: Function, system: System) -> d
                 continue
             if name == "consumed_inputs" and node.version < 6:  # a hint for in-place execution
                 continue
-            raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
+            raise ModelError(
+                f"{node.describe()} has an attribute '{name}' that this opset does not define",
+                **node.error_fields,
+                name=name,
+            )
         if operator_system(system) is System.ONNX:
             keywords[name] = text
             continue
         try:
             keywords[name] = _parse_attribute(text, hints.get(name, str))
         except (ValueError, KeyError) as error:
-            raise ModelError(f'{node.describe()}: attribute {name}="{text}" cannot be read: {error}') from None
+            raise ModelError(
+                f'{node.describe()}: attribute {name}="{text}" cannot be read: {error}',
+                **node.error_fields,
+                name=name,
+                got=text,
+            ) from None
     if "n_outputs" in keyword_only:
         keywords["n_outputs"] = len(node.outputs)
     for name, parameter in keyword_only.items():
         if parameter.default is inspect.Parameter.empty and name not in keywords:
-            raise ModelError(f"{node.describe()} lacks its attribute '{name}'")
+            raise ModelError(f"{node.describe()} lacks its attribute '{name}'", **node.error_fields, name=name)
     return keywords
 
 

@@ -238,7 +238,7 @@ def resize(
     factors = [] if scales is None else _to_floats(p, scales)
     output_sizes = [] if sizes is None else list(check_shape(read_ints(p, sizes), "sizes"))
     if bool(factors) == bool(output_sizes) and resized_axes:
-        raise ModelError("Resize needs either scales or sizes")
+        raise ModelError("Resize needs either scales or sizes", name="scales")
     if output_sizes:
         if len(output_sizes) != len(resized_axes):
             raise ValueError(f"sizes {output_sizes} do not fit {len(resized_axes)} axes")

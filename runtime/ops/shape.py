@@ -183,7 +183,7 @@ def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = Non
         return p.broadcast(x, broadcast_shapes(x.shape, target))
     if mode in ("explicit", "none"):  # OpenVINO writes the explicit mode of version 1 as "none"
         if axes_mapping is None:
-            raise ModelError("mode='explicit' needs the input axes_mapping")
+            raise ModelError("mode='explicit' needs the input axes_mapping", name="axes_mapping")
         axes = normalize_distinct_axes(read_ints(p, axes_mapping), len(target))
         if len(axes) != x.ndim or list(axes) != sorted(axes):
             raise ValueError(f"axes_mapping {axes} must name, in order, an axis for each of {x.shape}")
@@ -239,7 +239,12 @@ def constant_of_shape(p: P, shape: T, *, value: Array | None = None) -> T:
     if value is None:
         value = np.zeros(1, np.float32)
     if value.size != 1:
-        raise ModelError(f"attribute value must have one element, not {value.size}")
+        raise ModelError(
+            f"attribute value must have one element, not {value.size}",
+            name="value",
+            expected="1 element",
+            got=str(value.size),
+        )
     return p.broadcast(p.constant(np.array(value.reshape(()))), check_shape(read_ints(p, shape)))
 
 
@@ -257,7 +262,9 @@ def constant(
     sparse_value: Any = None,
 ) -> T:
     if sparse_value is not None:
-        raise UnsupportedError("a Constant with a sparse_value is not supported; store it as a dense value")
+        raise UnsupportedError(
+            "a Constant with a sparse_value is not supported; store it as a dense value", name="sparse_value"
+        )
     strings = None if value_strings is None else [decode_string(part) for part in value_strings]
     string = None if value_string is None else decode_string(value_string)
     candidates = [
@@ -274,7 +281,12 @@ def constant(
     ]
     arrays = [array for array in candidates if array is not None]
     if len(arrays) != 1:
-        raise ModelError(f"a Constant must have exactly one of its value attributes, not {len(arrays)}")
+        raise ModelError(
+            f"a Constant must have exactly one of its value attributes, not {len(arrays)}",
+            name="value",
+            expected="1 attribute",
+            got=str(len(arrays)),
+        )
     return p.constant(arrays[0])
 
 

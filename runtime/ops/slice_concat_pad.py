@@ -250,7 +250,9 @@ def split_18(
 ) -> tuple[T, ...]:
     """All chunks except the last have size ``ceil(dim / num_outputs)``."""
     if (split is None) == (num_outputs is None):
-        raise ModelError("either the input split or the attribute num_outputs must be there, and not both")
+        raise ModelError(
+            "either the input split or the attribute num_outputs must be there, and not both", name="num_outputs"
+        )
     if num_outputs is None:
         return _split(p, x, axis, read_ints(p, split), n_outputs)
     size = x.shape[normalize_existing_axis(axis, x.ndim)]

@@ -15,7 +15,7 @@ from ..graph import Array
 from ..kernels.strided_iteration import broadcast_shapes
 from .attention import AttentionWindow, attend
 from .attention import rotary_embedding as onnx_rotary
-from .axis_arguments import normalize_existing_axis, read_ints
+from .axis_arguments import normalize_existing_axis, read_ints, shape_error
 from .gather_scatter import gather_elements as onnx_gather_elements
 from .gather_scatter import gather_nd as onnx_gather_nd
 from .gather_scatter import gather_or_zero, tensor_scatter
@@ -44,12 +44,17 @@ def _slice_source_indices(
         element = int(index[beyond][0])
         raise ModelError(
             f"it takes element {element} of axis {axis}, which has {extent}: start {start}, {size} elements, stride"
-            f" {stride}"
+            f" {stride}",
+            name="start",
+            expected=f"less than {extent}",
+            got=str(element),
         )
     if outside == "fill":
         return np.where(beyond, 0, index), beyond
     if extent == 0:
-        raise ModelError(f"axis {axis} has no elements, so mode {outside.upper()} has nothing to repeat")
+        raise ModelError(
+            f"axis {axis} has no elements, so mode {outside.upper()} has nothing to repeat", name="mode", got=outside
+        )
     none_outside = np.zeros_like(beyond)
     if outside == "wrap":
         return index % extent, none_outside
@@ -65,14 +70,20 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
     """``out[j] = x[start + j * stride]`` along ``axes``."""
     parts = [read_ints(p, part) for part in (start, shape, stride)]
     if any(len(part) != len(axes) for part in parts):
-        raise ModelError(f"start, shape and stride have {[len(part) for part in parts]} numbers, for {len(axes)} axes")
+        raise ModelError(
+            f"start, shape and stride have {[len(part) for part in parts]} numbers, for {len(axes)} axes",
+            name="start",
+            expected=f"{len(axes)} numbers",
+        )
     firsts, extents, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
     gathered_axes: list[tuple[int, Array]] = []
     masked_axes: list[tuple[int, Array]] = []
     for axis, *numbers in zip(axes, *parts, strict=True):
         first, size, step = map(int, numbers)
         if size < 0:
-            raise ModelError(f"shape {parts[1]} has a negative size")
+            raise ModelError(
+                f"shape {parts[1]} has a negative size", name="shape", expected="0 or more", got=str(parts[1])
+            )
         index, beyond = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
         if beyond.any():
             masked_axes.append((axis, beyond))
@@ -135,7 +146,11 @@ def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
     count = int(indices.shape[-1])
     extents = [int(extent) for extent in x.shape[batched : batched + count]]
     if len(extents) < count:
-        raise ModelError(f"the last axis of the indices has {count} numbers, for data of shape {x.shape}")
+        raise ModelError(
+            f"the last axis of the indices has {count} numbers, for data of shape {x.shape}",
+            name="indices",
+            got=str(count),
+        )
     element_shape = x.shape[batched + count :]
     if not x.size:
         return p.constant(np.zeros((*indices.shape[:-1], *element_shape), x.dtype))
@@ -154,9 +169,16 @@ def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
     """``alpha + sum of beta[k] * index k``."""
     sizes = read_ints(p, shape)
     if any(size < 0 for size in sizes):
-        raise ModelError(f"the shape to fill, {sizes}, has a negative size")
+        raise ModelError(
+            f"the shape to fill, {sizes}, has a negative size", name="shape", expected="0 or more", got=str(sizes)
+        )
     if beta.size != len(sizes):
-        raise ModelError(f"beta has {beta.size} numbers, and the shape to fill {len(sizes)} dimensions")
+        raise ModelError(
+            f"beta has {beta.size} numbers, and the shape to fill {len(sizes)} dimensions",
+            name="beta",
+            expected=f"{len(sizes)} numbers",
+            got=str(beta.size),
+        )
     working = np.dtype(np.float64 if is_float(alpha.dtype) else np.int64)
     result = p.broadcast(p.reshape(cast(p, alpha, working), (1,) * len(sizes)), sizes)
     for k, size in enumerate(sizes):
@@ -174,7 +196,7 @@ def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
 def ragged_softmax(p: P, x: T, bounds: T) -> T:
     """Softmax over the first ``bounds`` elements of each row; zeros after."""
     if bounds.shape != (*x.shape[:-1], 1):
-        raise ModelError(f"bounds of shape {bounds.shape} do not fit rows of {x.shape}: {(*x.shape[:-1], 1)} would")
+        raise shape_error("bounds", bounds.shape, f"do not fit rows of {x.shape}: {(*x.shape[:-1], 1)} would")
     if not x.size:
         return p.broadcast(x, x.shape)
     bound = cast(p, bounds, np.dtype(np.int64))

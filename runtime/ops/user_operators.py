@@ -49,7 +49,10 @@ def operator(domain: str, name: str) -> Callable[[F], F]:
         UsageError: the name is missing, or the registered object is not a function.
     """
     if not name or callable(name):
-        raise UsageError('an operator has a domain and a name: @loopdbg.operator("my.domain", "Clamp")')
+        raise UsageError(
+            'an operator has a domain and a name: @loopdbg.operator("my.domain", "Clamp")',
+            expected="a domain and a name",
+        )
 
     def register(function: F) -> F:
         _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = _check_function(function, name)
@@ -72,12 +75,27 @@ def _check_function(target: Any, name: str) -> Function:
     if isinstance(target, type):
         run = getattr(target, "_run", None)
         if run is None:
-            raise UsageError(f"the operator '{name}' is registered as the class {target.__name__}; register a function")
+            raise UsageError(
+                f"the operator '{name}' is registered as the class {target.__name__}; register a function",
+                name=name,
+                expected="a function",
+                got=target.__name__,
+            )
         if run.__module__ == "onnx.reference.op_run":  # that of OpRun, which raises
-            raise UsageError(f"the operator '{name}' is registered as {target.__name__}, which has no _run of its own")
+            raise UsageError(
+                f"the operator '{name}' is registered as {target.__name__}, which has no _run of its own",
+                name=name,
+                expected="an OpRun class with _run",
+                got=target.__name__,
+            )
         return _from_reference_class(target, run)
     if not callable(target):
-        raise UsageError(f"the operator '{name}' is registered as {type(target).__name__}; register a function")
+        raise UsageError(
+            f"the operator '{name}' is registered as {type(target).__name__}; register a function",
+            name=name,
+            expected="a function",
+            got=type(target).__name__,
+        )
     function: Function = target
     return function
 
@@ -117,7 +135,9 @@ def _bind_arguments(
     try:
         inspect.signature(function).bind(*node.inputs, **attributes)
     except TypeError as error:
-        raise ModelError(f"{node.describe()}: the function registered for it does not fit: {error}") from None
+        raise ModelError(
+            f"{node.describe()}: the function registered for it does not fit: {error}", **node.error_fields
+        ) from None
     except ValueError:  # a built-in function without a signature
         pass
 

@@ -36,7 +36,12 @@ class ConvAttributes:
         """
         kernel = tuple(int(extent) for extent in weights.shape[2:])
         if self.kernel_shape is not None and tuple(self.kernel_shape) != kernel:
-            raise ModelError(f"kernel_shape {list(self.kernel_shape)} does not fit weights of shape {weights.shape}")
+            raise ModelError(
+                f"kernel_shape {list(self.kernel_shape)} does not fit weights of shape {weights.shape}",
+                name="kernel_shape",
+                expected=str(weights.shape[2:]),
+                got=str(list(self.kernel_shape)),
+            )
         return kernel
 
     def windows(self, x: Any, weights: Any) -> WindowGeometry:
@@ -61,7 +66,11 @@ class PoolAttributes:
         """The windows over an input; ``overhang``: see :func:`window_geometry`."""
         kernel = self.kernel_shape
         if x.ndim < 3:
-            raise ModelError(f"kernel_shape {list(kernel)} does not fit an input of shape {x.shape}")
+            raise ModelError(
+                f"kernel_shape {list(kernel)} does not fit an input of shape {x.shape}",
+                name="kernel_shape",
+                got=str(list(kernel)),
+            )
         parameters = self.strides, self.pads, self.dilations, self.auto_pad, self.ceil_mode
         return window_geometry(x.shape[2:], kernel, *parameters, overhang)
 
@@ -99,11 +108,21 @@ def window_geometry(
     """
     rank = len(kernel)
     if len(size) != rank:
-        raise ModelError(f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes")
+        raise ModelError(
+            f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes",
+            name="kernel_shape",
+            expected=f"{len(size)} numbers",
+            got=str(list(kernel)),
+        )
     edges = list(pads or (0,) * (2 * rank))
     strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     if not len(strides) == len(dilations) == rank == len(edges) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
-        raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+        raise ModelError(
+            f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}",
+            name="strides",
+            expected=f"{rank} positive numbers",
+            got=str(list(strides)),
+        )
     mode = decode_string(auto_pad)
     if mode not in AUTO_PADS:
         raise unknown_value_error("auto_pad", mode, AUTO_PADS)
@@ -136,7 +155,12 @@ def _window_geometry(
             first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
             free = n + first + last - span
             if free < 0 and n:
-                raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
+                raise ModelError(
+                    f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads",
+                    name="kernel_shape",
+                    expected=f"at most {size[k]}",
+                    got=str(span),
+                )
             count = max(0, free // step + 1)
             if ceil_mode and mode == "NOTSET" and free % step and (overhang or count * step < n + first):
                 count += 1

@@ -220,7 +220,9 @@ class PlanCompiler:
             return self.add_slot(value)
         if value not in self.plan.slot_of:
             user_text = user if isinstance(user, str) else user.describe()
-            raise ModelError(f"{user_text} uses the value '{value.name}', which nothing before it defines")
+            raise ModelError(
+                f"{user_text} uses the value '{value.name}', which nothing before it defines", name=value.name
+            )
         return self.plan.slot_of[value]
 
     def optional_slot(self, value: Value | None, user: Node | str) -> int:

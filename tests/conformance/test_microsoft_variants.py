@@ -248,7 +248,7 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
             "attribute metric='cosine' is not one of sqeuclidean, euclidean",
         ),
         ("CDist", [(2, 3), (2, 4)], {}, "are not of one width"),
-        ("Unique", [(2, 3)], {}, r"an input of shape \(2, 3\) is not a list"),
+        ("Unique", [(2, 3)], {}, r"input of shape \(2, 3\) is not a list"),
         ("Range", [(2,), (1,)], {}, r"start of shape \(2,\) is not one number"),
         ("Range", [np.float32(0), np.float32(3), np.float32(0)], {}, "must not be zero"),
         ("Pad", [F, np.zeros((2, 4), np.int64)], {}, "are not a list, nor one row of a matrix"),
@@ -300,7 +300,7 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
             "MRotaryEmbedding",
             [(1, 2, 3, 8), np.zeros((3, 1, 3), np.int64), (9, 4), (9, 4)],
             {"mrope_section": [2, 1, 1], "mrope_layout": 2},
-            "mrope_layout=2 is neither 0 nor 1",
+            "mrope_layout=2 is not one of 0, 1",
         ),
         (
             "CausalConvWithState",
@@ -309,7 +309,7 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
             "attribute activation='relu' is not one of",
         ),
         ("CausalConvWithState", [(1, 3, 4), (4, 1, 2)], {}, "does not fit an input of"),
-        ("CausalConvWithState", [(1, 3, 4), (3, 1, 2), None, (1, 3, 2)], {}, "a state of shape"),
+        ("CausalConvWithState", [(1, 3, 4), (3, 1, 2), None, (1, 3, 2)], {}, "state of shape"),
         ("CausalConvWithState", [(1, 3, 4), (3, 1, 2)], {"dilation": 0}, "dilation=0 is not positive"),
         ("CausalConvWithState", [(1, 3, 4), (3, 1, 2)], {"state_window": 2}, "is not supported"),
         ("MoE", [(3, 4), (3, 2), (2, 5, 4), None, (2, 4, 5)], {"k": 3}, "k=3 of 2 experts cannot be chosen"),
@@ -344,7 +344,7 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
             "DecoderMaskedMultiHeadAttention",
             [*[(1, 1, 8)] * 3, np.ones((1, 3), np.int32)],
             {"num_heads": 2},
-            "a mask of shape",
+            "mask of shape",
         ),
         *(
             (

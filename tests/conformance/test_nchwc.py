@@ -260,11 +260,11 @@ def node(op_type: str, shapes: list[tuple[int, ...]], **attributes: Any) -> list
 @pytest.mark.parametrize(
     ("op_type", "shapes", "attributes", "message"),
     [
-        ("ReorderInput", [(2, 16, 5)], {}, r"an input of shape \(2, 16, 5\) is no image"),
+        ("ReorderInput", [(2, 16, 5)], {}, r"input of shape \(2, 16, 5\) is no image"),
         ("ReorderOutput", [(1, 32, 2, 2)], {"channels": 16}, "channels=16 do not fill 2 blocks of 16"),
         ("ReorderOutput", [(1, 24, 2, 2)], {"channels": 24}, "no image with channels in blocks of 16"),
-        ("Conv", [(1, 16, 5, 5), (24, 16, 3, 3)], {}, "a kernel of shape .* has no blocks of 16 channels"),
-        ("Conv", [(1, 16, 5, 5), (16, 24, 3, 3)], {}, "a kernel of shape .* has no blocks of 16 channels"),
+        ("Conv", [(1, 16, 5, 5), (24, 16, 3, 3)], {}, "kernel of shape .* has no blocks of 16 channels"),
+        ("Conv", [(1, 16, 5, 5), (16, 24, 3, 3)], {}, "kernel of shape .* has no blocks of 16 channels"),
         (
             "Conv",
             [(1, 16, 5, 5), (16, 16, 3, 3)],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cpu_features import AVX2, AVX512, available_levels, limit_to
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 from loopdbg.runtime.ops import attention
@@ -172,17 +173,17 @@ def test_rotary_embedding(interleaved: int, turned: int) -> None:
 def test_what_does_not_fit() -> None:
     q, k = signed(1, 4, 2, 16), signed(1, 3, 2, 16)
     version: Any = {"version": 23, "attributes": {}}
-    with pytest.raises(ModelError, match="heads"):
+    with raises_error(ModelError, name="q_num_heads", got="4"):
         run_here(System.ONNX, "Attention", [q, k, k], **version)
-    with pytest.raises(ModelError, match="fit"):
+    with raises_error(ModelError, name="query", got="(1, 4, 2, 16), (1, 4, 2, 16) and (1, 3, 2, 16)"):
         run_here(System.ONNX, "Attention", [q, q, k], **version)
-    with pytest.raises(ModelError, match="mask"):
+    with raises_error(ModelError, name="mask", got="(3, 2)"):
         run_here(System.ONNX, "Attention", [q, q, q, signed(3, 2)], **version)
-    with pytest.raises(ModelError, match="q_num_heads"):
+    with raises_error(ModelError, name="q_num_heads", got="0"):
         run_here(System.ONNX, "Attention", [signed(1, 2, 16)] * 3, **version)
-    with pytest.raises(ModelError, match="together"):
+    with raises_error(ModelError, name="past_value"):
         run_here(System.ONNX, "Attention", [q, q, q, None, q], **version)
-    with pytest.raises(ModelError, match="softmax_precision=2 is uint8"):
+    with raises_error(ModelError, name="softmax_precision", got="uint8"):
         run_here(System.ONNX, "Attention", [q, q, q], version=23, attributes={"softmax_precision": 2})
-    with pytest.raises(ModelError, match="pairs"):
+    with raises_error(ModelError, name="rotary_embedding_dim", got="5"):
         run_here(System.ONNX, "RotaryEmbedding", [signed(1, 2, 3, 5), k, k], **version)

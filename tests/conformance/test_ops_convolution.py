@@ -11,6 +11,7 @@ import pytest
 
 import loopdbg
 from cpu_features import limit_to
+from error_fields import raises_error
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels import loop_nest
@@ -366,7 +367,7 @@ def test_no_channels_give_the_bias() -> None:
         (((1, 3, 5, 5), (4, 3, 3)), {}, "ranks do not fit"),
         (((1, 4, 5, 5), (3, 2, 3, 3)), {"group": 2}, "channels differ"),
         (((1, 3, 2, 2), (4, 3, 3, 3)), {}, "does not fit spatial axis"),
-        (((1, 3, 5, 5), (4, 3, 3, 3), (3,)), {}, "a bias of shape"),
+        (((1, 3, 5, 5), (4, 3, 3, 3), (3,)), {}, "bias of shape"),
         (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [1]}, "do not fit a kernel"),
         (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [0, 1]}, "do not fit a kernel"),
         (((1, 3, 5, 5), (4, 3, 3, 3)), {"kernel_shape": [3, 2]}, "kernel_shape"),
@@ -385,7 +386,7 @@ def test_transposed_refusals() -> None:
     for attributes in ({"pads": [2, 2, 2, 2]}, {"output_shape": [1]}, {"output_padding": [-1, 0]}):
         with pytest.raises(loopdbg.ModelError):
             run_operator("ConvTranspose", x, w, **attributes)
-    with pytest.raises(loopdbg.UnsupportedError, match="strides"):
+    with raises_error(loopdbg.UnsupportedError, name="strides", got="[1, 1000000]"):
         run_operator("ConvTranspose", x, w, strides=[1, 1000000])
 
 

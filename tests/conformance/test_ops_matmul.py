@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
@@ -102,14 +103,14 @@ def test_gemm_before_opset_7(version: int) -> None:
     assert_close([run_operator(System.ONNX, "Gemm", a, b, whole, version=version, alpha=0.5)], [0.5 * (a @ b) + whole])
     result = run_operator(System.ONNX, "Gemm", a, b, row, version=version, broadcast=1, beta=2.0)
     assert_close([result], [a @ b + 2 * row])
-    with pytest.raises(ModelError, match="broadcast=1"):
+    with raises_error(ModelError, name="B", expected="(2, 4)", got="(4,)"):
         run_operator(System.ONNX, "Gemm", a, b, row, version=version)
 
 
 def test_gemm_of_what_does_not_fit() -> None:
-    with pytest.raises(ModelError, match="matrices"):
+    with raises_error(ModelError, name="A", expected="2 axes", got="(2, 2, 3) and (3, 4)"):
         run_operator(System.ONNX, "Gemm", numbers((2, 2, 3)), numbers((3, 4)), version=13)
-    with pytest.raises(ModelError, match="C of shape"):
+    with raises_error(ModelError, name="C", expected="(2, 4)", got="(2,)"):
         run_operator(System.ONNX, "Gemm", numbers((2, 3)), numbers((3, 4)), numbers((2,)), version=13)
-    with pytest.raises(ModelError, match="inner dimensions"):
+    with raises_error(ModelError, name="B", expected="(2,)", got="(3, 4)"):
         run_operator(System.ONNX, "Gemm", numbers((2, 3)), numbers((3, 4)), version=13, transA=1)

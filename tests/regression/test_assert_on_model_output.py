@@ -8,6 +8,7 @@ import pytest
 
 from cli_runner import run_cli, save_text_model
 from console_recorder import ConsoleRecorder
+from error_fields import raises_error
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.errors import UsageError
@@ -101,7 +102,7 @@ def test_the_same_of_a_recording(tmp_path: Path) -> None:
 
 def test_watching_what_is_computed_once() -> None:
     session = Session(model(MODEL), INPUTS)
-    with pytest.raises(UsageError, match="nothing changes from boundary to boundary in 'last'"):
+    with raises_error(UsageError, name="last"):
         session.watch("last")
 
 

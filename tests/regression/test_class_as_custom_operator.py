@@ -10,6 +10,7 @@ import pytest
 from onnx.reference.op_run import OpRun
 
 import loopdbg
+from error_fields import raises_error
 from text_models import load_proto
 
 TEXT = """<ir_version: 10, opset_import: ["": 18, "test.classes": 1]>
@@ -34,7 +35,7 @@ def test_its_method_is_called() -> None:
 
 @pytest.mark.parametrize("inputs", [int, "text", 3])
 def test_what_is_no_function_is_refused_at_once(inputs: Any) -> None:
-    with pytest.raises(loopdbg.UsageError, match="register a function"):
+    with raises_error(loopdbg.UsageError, name="Other", expected="a function"):
         loopdbg.operator("test.classes", "Other")(inputs)
 
 
@@ -43,5 +44,5 @@ class UndescribedOperator(OpRun):
 
 
 def test_a_class_without_a_method_of_its_own_is_refused_at_once() -> None:
-    with pytest.raises(loopdbg.UsageError, match="UndescribedOperator, which has no _run of its own"):
+    with raises_error(loopdbg.UsageError, name="Other", expected="an OpRun class with _run", got="UndescribedOperator"):
         loopdbg.operator("test.classes", "Other")(UndescribedOperator)

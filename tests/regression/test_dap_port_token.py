@@ -19,6 +19,7 @@ import pytest
 import loopdbg
 import loopdbg.editor
 from dap_client import RESPONSE_TIMEOUT_SECONDS, DapClient
+from error_fields import raises_error
 from loopdbg.debugger.frontends.access_token import new_token, token_matches
 from loopdbg.debugger.frontends.dap import server
 from text_models import SAMPLES
@@ -203,7 +204,7 @@ def test_wait_for_editor_names_the_token(capsys: pytest.CaptureFixture[str], mon
         (TOKEN, r"and the token of LOOPDBG_DAP_TOKEN$"),
     ):
         monkeypatch.setenv("LOOPDBG_DAP_TOKEN", variable)
-        with pytest.raises(loopdbg.UsageError, match="no editor came"):
+        with raises_error(loopdbg.UsageError, name="0"):
             loopdbg.editor.wait_for_editor(session, 0, timeout=0.01)
         assert re.search(text, capsys.readouterr().err.strip())
 
@@ -211,11 +212,11 @@ def test_wait_for_editor_names_the_token(capsys: pytest.CaptureFixture[str], mon
 @pytest.mark.parametrize("token", ["", "short", "x" * 15, "é" * 20, "a\n" * 20])
 def test_a_token_that_is_not_secret_is_refused(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = loopdbg.debug(NEWTON, {"a": 2.0, "tol": 1e-6})
-    with pytest.raises(loopdbg.UsageError, match="token needs at least 16 printable ASCII characters"):
+    with raises_error(loopdbg.UsageError, name="token", expected="16 printable ASCII characters"):
         loopdbg.editor.wait_for_editor(session, 0, token=token, timeout=0.01)
     if token:
         monkeypatch.setenv("LOOPDBG_DAP_TOKEN", token)
-        with pytest.raises(loopdbg.UsageError, match="LOOPDBG_DAP_TOKEN needs at least 16"):
+        with raises_error(loopdbg.UsageError, name="LOOPDBG_DAP_TOKEN", expected="16 printable ASCII characters"):
             server.resolve_token()
 
 

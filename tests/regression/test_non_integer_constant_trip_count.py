@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from loopdbg.runtime.errors import LoopdbgError
+from error_fields import raises_error
+from loopdbg.runtime.errors import ExecutionError
 from text_models import model
 
 MODEL = """g (float x0) => (float x) {
@@ -14,5 +13,5 @@ MODEL = """g (float x0) => (float x) {
 
 
 def test_it_is_an_error_of_the_model() -> None:
-    with pytest.raises(LoopdbgError, match="trip count"):
+    with raises_error(ExecutionError, loop="Loop_1", name="n", expected="one integer", got="string []"):
         model(MODEL).run({"x0": 1.0})

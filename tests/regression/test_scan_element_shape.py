@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from text_models import model
 
 ROWS = """
@@ -71,6 +72,6 @@ def test_within_an_entry_it_is_an_error_every_time() -> None:
     m = model(CHANGING)
     feed = {"x": np.ones(1, np.float32)}
     for _ in range(3):
-        with pytest.raises(loopdbg.ExecutionError, match=r"'rows' got \[2\] from 'r', after \[1\]"):
+        with raises_error(loopdbg.ExecutionError, loop="Loop_0", iteration=1, name="rows", expected="[1]", got="[2]"):
             m.run({**feed, "n": np.int64(3)})
         np.testing.assert_array_equal(m.run({**feed, "n": np.int64(1)})["rows"], [[1]])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from app_driver import run_app
-from loopdbg import InputError, UsageError
+from error_fields import raises_error
+from loopdbg import InputError
 from loopdbg.runtime.model import Model
 from loopdbg.tui.actions import remap_keys
 from loopdbg.tui.app import LoopdbgApp
@@ -94,11 +95,11 @@ def test_unsuitable_values_are_refused(k: int, text: str, message: str) -> None:
 def test_shared_dimensions_must_agree() -> None:
     first = draft()
     first.edit(0, "[1, 2, 3]")
-    with pytest.raises(InputError, match="N"):
+    with raises_error(InputError, name="y", expected="N=3", got="N=1"):
         first.build_inputs()
     first.make(1, "zeros")
     assert np.asarray(first.build_inputs().values["y"]).shape == (3, 2), "made to fit"
-    with pytest.raises((InputError, UsageError), match="dim"):
+    with raises_error(InputError, name="K"):
         first.set_dim("K=2")
     with pytest.raises(InputError, match="strings"):
         first.make(3, "zeros")

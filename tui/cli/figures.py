@@ -40,7 +40,7 @@ def draw_plot(options: argparse.Namespace) -> int:
     path: Path = options.output
     check_suffix(path)
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder '{path.parent}'")
+        raise UsageError(f"{path}: there is no folder '{path.parent}'", name=str(path.parent))
     if options.against is not None and options.what not in ("carried", "norms"):
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
     if options.what == "condition" and options.name is not None:

@@ -16,7 +16,7 @@ from ...debugger.export_formats.model_explorer import (
     node_keys,
 )
 from ...runtime.atomic_file import atomic_folder, write_text
-from ...runtime.errors import LoopdbgError, UsageError, one_line
+from ...runtime.errors import LoopdbgError, UsageError, file_error
 from ...runtime.graph import Node
 from ...runtime.text import plural
 from . import terminal
@@ -39,7 +39,11 @@ def export_node_data(options: argparse.Namespace, target: Path) -> int:
         iteration = frame.iteration - 1 if requested_iteration is None else requested_iteration
         if not 0 <= iteration < frame.iteration:
             count = f"{frame.iteration} {plural(frame.iteration, 'iteration')}"
-            raise UsageError(f"loop '{frame.name}' has no iteration {iteration}: it ran {count}")
+            raise UsageError(
+                f"loop '{frame.name}' has no iteration {iteration}: it ran {count}",
+                loop=frame.name,
+                iteration=iteration,
+            )
         keys = node_keys(options.trace, frame.loop)
         nodes = [entry.node for entry in frame.nodes]
         history = frame.history
@@ -62,7 +66,7 @@ def export_node_data(options: argparse.Namespace, target: Path) -> int:
             for path, numbers in files.items():
                 write_text(folder / path.name, node_data_text(numbers))
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise file_error(UsageError, target, "cannot be written", error) from None
     terminal.out(
         f"iteration {iteration} of loop '{frame.name}': values in {target}, changes in {_difference_path(target)}"
     )

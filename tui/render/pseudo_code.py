@@ -30,7 +30,7 @@ def find_line(source: PseudoCode, text: str, loop: Loop | None = None) -> Pseudo
     if text.isdecimal():
         line = next((candidate for candidate in source.lines if str(candidate.number) == text.lstrip("0")), None)
         if line is None:
-            raise UsageError(f"there is no line {text}; the model has {len(source.lines)} lines")
+            raise UsageError(f"there is no line {text}; the model has {len(source.lines)} lines", name=text)
         return line
     name = unquote(text)
     lines = [candidate for candidate in source.lines if name in _line_keys(candidate)] or [
@@ -38,7 +38,7 @@ def find_line(source: PseudoCode, text: str, loop: Loop | None = None) -> Pseudo
     ]
     if not lines:
         known = dict.fromkeys(key for candidate in source.lines for key in _line_keys(candidate))
-        raise UsageError(f"no line makes or runs '{name}'{did_you_mean(name, known)}")
+        raise UsageError(f"no line makes or runs '{name}'{did_you_mean(name, known)}", name=name)
     return min(lines, key=lambda candidate: (candidate.loop is not loop, candidate.kind not in _VALUE_LINE_KINDS))
 
 

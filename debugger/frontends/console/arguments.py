@@ -23,9 +23,13 @@ def parse_integer(text: str, default: int | None = None, label: str = "a number"
     if not text and default is not None:
         return default
     if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise UsageError(f"{label} is needed, not '{text}'" if text else f"{label} is needed")
+        raise UsageError(
+            f"{label} is needed, not '{text}'" if text else f"{label} is needed", expected=label, got=text or None
+        )
     if len(text) > len(str(_MAX_INTEGER)):
-        raise UsageError(f"{text} is too large; {_MAX_INTEGER} is the most")
+        raise UsageError(
+            f"{text} is too large; {_MAX_INTEGER} is the most", expected=f"at most {_MAX_INTEGER}", got=text
+        )
     return int(text)
 
 
@@ -36,7 +40,7 @@ def reject_arguments(rest: str, name: str) -> None:
         UsageError: there are some.
     """
     if rest:
-        raise UsageError(f"{name} takes nothing after it, not '{rest}'")
+        raise UsageError(f"{name} takes nothing after it, not '{rest}'", name=name, got=rest)
 
 
 def parse_path(text: str) -> Path:
@@ -51,5 +55,7 @@ def parse_path(text: str) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         message = error.strerror if isinstance(error, OSError) else one_line(error)
         excerpt = text if len(text) <= _SHOWN_PATH_CHARS else f"{text[:_SHOWN_PATH_CHARS]}…"
-        raise UsageError(f"'{escape_unprintable(excerpt)}' cannot be the name of a file: {message}") from None
+        raise UsageError(
+            f"'{escape_unprintable(excerpt)}' cannot be the name of a file: {message}", name=text
+        ) from None
     return path

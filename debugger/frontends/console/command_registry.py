@@ -83,6 +83,6 @@ def find_command(word: str, more: Mapping[str, ConsoleCommand] = MappingProxyTyp
     if len(matches) == 1:
         return commands[matches[0]]
     if matches:
-        raise UsageError(f"'{word}' may be {', '.join(matches)}")
+        raise UsageError(f"'{word}' may be {', '.join(matches)}", name=word, expected=", ".join(matches))
     hint = did_you_mean(word, [*commands, *ALIASES], "{}", 2) or "; help lists the commands"
-    raise UsageError(f"there is no command '{word}'{hint}")
+    raise UsageError(f"there is no command '{word}'{hint}", name=word)

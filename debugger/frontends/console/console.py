@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ....runtime.api_boundary import public_class
-from ....runtime.errors import InterruptError, LoopdbgError, UsageError
+from ....runtime.errors import InterruptError, LoopdbgError, UsageError, file_error
 from ....runtime.stable_file import read_text
 from ...expression.language import Expression, ExpressionError, format_value
 from ...frame_protocol import FrameReader
@@ -202,7 +202,7 @@ class Console:
         try:
             lines = read_text(path).splitlines()
         except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+            raise file_error(UsageError, path, "cannot be read", error) from None
         except (UnicodeDecodeError, ValueError):
             raise UsageError(f"{path}: cannot be read: it is no text in UTF-8") from None
         if path in self._open_sources:

@@ -34,15 +34,20 @@ class FileAccess:
             return parse_path(str(name))
         if self.folder is None:
             raise UsageError(
-                f"{command} reads or writes files: this server may not; start it with a folder that clients may use"
+                f"{command} reads or writes files: this server may not; start it with a folder that clients may use",
+                name=command,
             )
         try:
             folder = self.folder.resolve()
             path = (folder / name).resolve()
         except (OSError, ValueError, RuntimeError):  # a link to itself, a name with a zero byte
-            raise UsageError(f"{command}: {name} is no file name") from None
+            raise UsageError(f"{command}: {name} is no file name", name=str(name)) from None
         if not path.is_relative_to(folder):
-            raise UsageError(f"{command}: {name} is outside {self.folder}, where this server may read and write files")
+            raise UsageError(
+                f"{command}: {name} is outside {self.folder}, where this server may read and write files",
+                name=str(name),
+                expected=f"a file in {self.folder}",
+            )
         return path
 
 

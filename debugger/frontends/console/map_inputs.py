@@ -30,7 +30,7 @@ def map_inputs(text: str, model: Model, scope: Scope) -> Mapping[str, Data]:
     for name, expression in _split_assignments(text):
         [full_name] = resolve_aliases(model.graph, {name: None})
         if full_name in inputs:
-            raise UsageError(f"'{name}' is given twice")
+            raise UsageError(f"'{name}' is given twice", name=name)
         inputs[full_name] = _native_number(parse(expression).evaluate(scope), types.get(full_name))
     return inputs
 
@@ -40,7 +40,9 @@ def _split_assignments(text: str) -> Iterator[tuple[str, str]]:
     masked = mask_quoted(text)
     signs = [sign for sign in _ASSIGNMENT.finditer(masked) if not _bracket_depth(masked[: sign.start()])]
     if not signs or masked[: signs[0].start()].strip():
-        raise UsageError(f"restart takes inputs as NAME=VALUE, as in restart x0=5, not '{text}'")
+        raise UsageError(
+            f"restart takes inputs as NAME=VALUE, as in restart x0=5, not '{text}'", expected="NAME=VALUE", got=text
+        )
     for sign, next_sign in zip(signs, [*signs[1:], None], strict=True):
         value = text[sign.end() : len(text) if next_sign is None else next_sign.start()].strip().rstrip(",")
         yield unquote(text[sign.start(1) : sign.end(1)]), value

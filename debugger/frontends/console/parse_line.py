@@ -46,7 +46,7 @@ def _resolve_command(
     """The command of a line that is no expression; ``error``: the syntax error as an expression."""
     assignment = _ASSIGNMENT.match(line)
     if assignment is not None and assignment["name"].strip("`") in names:
-        raise UsageError(f"'{line}' is no command; set {line} changes a value, == compares")
+        raise UsageError(f"'{line}' is no command; set {line} changes a value, == compares", name=line)
     if word in names or not _COMMAND_LINE.fullmatch(line):
         raise error
     return find_command(word, more)
@@ -67,4 +67,4 @@ def _resolve_unknown_name(
         hint = "" if any(name.startswith(line) for name in commands) else did_you_mean(line, names)
         if not hint:
             raise
-        raise UsageError(f"there is no command and no value '{line}'{hint}") from None
+        raise UsageError(f"there is no command and no value '{line}'{hint}", name=line) from None

@@ -59,7 +59,7 @@ def _require_place(rest: str, label: str) -> str:
 def _continue(console: Console, rest: str) -> None:
     session, times = console.session, parse_integer(rest, 1)
     if times < 1:
-        raise UsageError(f"{times} times makes no sense; give 1 or more")
+        raise UsageError(f"{times} times makes no sense; give 1 or more", expected="1 or more", got=str(times))
     stopping = [b for b in session.breakpoints if b.number in session.stop.breakpoints]
     if times > 1 and not stopping:
         raise UsageError(f"no breakpoint stopped here that continue {times} could pass")
@@ -83,7 +83,7 @@ def _restart(console: Console, rest: str) -> None:
         console.report_stop(session.restart(inputs))
     except InputError as error:
         # Omit the hint about command-line options.
-        raise UsageError(error.what) from None
+        raise UsageError(error.what, **error.fields) from None
 
 
 @command("back [N]", "back to the boundary before, N times", "rs", "reverse-step")

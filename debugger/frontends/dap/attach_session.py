@@ -37,7 +37,7 @@ def serve_attached_session(
             try:
                 connection, _ = server.accept()
             except TimeoutError:
-                raise UsageError(f"no editor came to port {port} within {timeout:g} s") from None
+                raise UsageError(f"no editor came to port {port} within {timeout:g} s", name=str(port)) from None
             except ConnectionError:
                 continue
             admitted, reason = serve_client(connection, lambda arguments: session, secret)

@@ -123,7 +123,11 @@ def _parse_hit_condition(text: str) -> tuple[int, bool]:
         return 0, False
     match = _HIT_CONDITION.fullmatch(text)
     if match is None:
-        raise UsageError(f"a hit count is a number, >= N, > N or == N, not '{text}'")
+        raise UsageError(
+            f"a hit count is a number, >= N, > N or == N, not '{text}'",
+            expected="a number, >= N, > N or == N",
+            got=text,
+        )
     number = int(match[2])
     return (number if match[1] == ">" else max(number - 1, 0)), match[1] in ("==", "=")
 

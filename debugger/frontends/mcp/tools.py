@@ -142,7 +142,7 @@ class McpTools:
         """Any command of loopdbg's console; 'help' lists them. None that writes or reads files."""
         name = self._command_name(line.strip())
         if name in _EXCLUDED_COMMANDS:
-            raise UsageError(f"{name} makes no sense here")
+            raise UsageError(f"{name} makes no sense here", name=name)
         return self._run_action(lambda console: console.execute(line), "")
 
     # -- comparison and extraction

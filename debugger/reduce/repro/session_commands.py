@@ -53,7 +53,7 @@ def repro_from_session(session: Session, folder: Path, target: str, force: bool 
             return make_repro(finding, source, folder, seconds=_SEARCH_SECONDS)
     text = target.removeprefix("if ").strip()
     if target != "nan" and text == target:
-        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{target}'")
+        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{target}'", name=target)
     return make_repro(
         initial_candidate.find_breakpoint_hit(model, inputs, text, max_iterations),
         FindingSource([model.name], expression=text),

@@ -71,7 +71,10 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
         suffix = " and, before opset 11, a carried value" if minimum == 3 else ""
         raise ModelError(
             f"{label} has {len(header.inputs)} inputs; it needs at least {minimum}: trip count, condition{suffix}"
-            " (an absent one is '')"
+            " (an absent one is '')",
+            name="inputs",
+            expected=f"at least {minimum}",
+            got=str(len(header.inputs)),
         )
     while len(header.inputs) > 2 and header.inputs[-1] is None:
         header.inputs.pop()
@@ -80,11 +83,19 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     carried = count_text(len(initials), "carried value")
     body = read_inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
     if not body.outputs:
-        raise ModelError(f"{label}: its body has no outputs, so it is a body without condition: make that output 0")
+        raise ModelError(
+            f"{label}: its body has no outputs, so it is a body without condition: make that output 0",
+            name="outputs",
+            expected="at least 1",
+            got="0",
+        )
     if len(body.outputs) < 1 + len(initials):
         raise ModelError(
             f"{label}: its body has {count_text(len(body.outputs), 'output')}; it needs at least"
-            f" {1 + len(initials)}: condition and {carried}"
+            f" {1 + len(initials)}: condition and {carried}",
+            name="outputs",
+            expected=f"at least {1 + len(initials)}",
+            got=str(len(body.outputs)),
         )
     _check_output_count(header, len(body.outputs) - 1, "one less than its body", label)
     for role, port in (
@@ -95,7 +106,12 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
         ("condition, body output 0,", body.outputs[0]),
     ):
         if port is not None and not isinstance(port.type, TensorType):
-            raise ModelError(f"{label}: its {role} '{port.name}' is {port.type}; it has to be a tensor of one element")
+            raise ModelError(
+                f"{label}: its {role} '{port.name}' is {port.type}; it has to be a tensor of one element",
+                name=port.name,
+                expected="a tensor of one element",
+                got=str(port.type),
+            )
     loop = Loop(
         **vars(header),
         body=body,
@@ -119,7 +135,12 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
 def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
     """Scan from opset 9 on. Inputs: initial states, then the sliced inputs."""
     if header.version < 8:
-        raise ModelError(f"{label}: Scan exists from opset 8 on; correct the model's opset_import")
+        raise ModelError(
+            f"{label}: Scan exists from opset 8 on; correct the model's opset_import",
+            name="opset_import",
+            expected="8 or more",
+            got=str(header.version),
+        )
     sides = ("input", "output")
     optional = tuple(f"scan_{side}_{kind}" for side in sides for kind in ("axes", "directions"))
     _check_attribute_names(attributes, ("num_scan_inputs", *optional), label)
@@ -139,7 +160,12 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     ):
         rank = _rank(outer)
         if rank is not None and not -rank <= axis < rank:
-            raise ModelError(f"{label}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}")
+            raise ModelError(
+                f"{label}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}",
+                name="scan_input_axes",
+                expected=f"{-rank} to {rank - 1}",
+                got=str(axis),
+            )
         loop.sliced_inputs.append(_sliced_input(outer, param, axis, direction))
     for result, output, axis, direction in zip(
         body.outputs[states:], loop.outputs[states:], output_axes, output_directions, strict=True
@@ -148,7 +174,10 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
         rank = _rank(result)
         if rank is not None and not -rank - 1 <= axis <= rank:
             raise ModelError(
-                f"{label}: scan_output_axes has {axis} for output '{result.name}', stacked to rank {rank + 1}"
+                f"{label}: scan_output_axes has {axis} for output '{result.name}', stacked to rank {rank + 1}",
+                name="scan_output_axes",
+                expected=f"{-rank - 1} to {rank}",
+                got=str(axis),
             )
         if output is not None:
             loop.scan_outputs.append(ScanOutput(result, output, axis=axis, reverse=direction == 1))
@@ -163,14 +192,20 @@ def _scan_body(
     if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
         raise ModelError(
             f"{label}: num_scan_inputs is {slices!r}; with {count_text(len(inputs), 'input')} it must be 1 to "
-            f"{len(inputs)}"
+            f"{len(inputs)}",
+            name="num_scan_inputs",
+            expected=f"1 to {len(inputs)}",
+            got=repr(slices),
         )
     states = len(inputs) - slices
     body = read_inner("body", len(inputs), f"{count_text(states, 'state')} and {count_text(slices, 'slice')}")
     if len(body.outputs) < states:
         raise ModelError(
             f"{label}: its body has {count_text(len(body.outputs), 'output')}; it needs one for each of"
-            f" {count_text(states, 'state')}"
+            f" {count_text(states, 'state')}",
+            name="outputs",
+            expected=f"at least {states}",
+            got=str(len(body.outputs)),
         )
     _check_output_count(header, len(body.outputs), "as many as its body", label)
     return slices, body
@@ -184,7 +219,11 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
     """
     _check_attribute_names(attributes, ("num_scan_inputs", "directions"), label)
     if not header.inputs:
-        raise ModelError(f"{label} has no inputs; it needs sequence_lens (an absent one is '') and a sequence")
+        raise ModelError(
+            f"{label} has no inputs; it needs sequence_lens (an absent one is '') and a sequence",
+            name="inputs",
+            got="0",
+        )
     lengths, *other_inputs = header.inputs
     inputs = _require_values(other_inputs, "input", "is absent; only sequence_lens, the first one, may be", label)
     slices, body = _scan_body(header, inputs, attributes, read_inner, label)
@@ -301,7 +340,12 @@ def _sliced_input(outer: Value, param: Value, axis: int, direction: int) -> Slic
 def _if(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> If:
     _check_attribute_names(attributes, (), label)
     if len(header.inputs) != 1 or header.inputs[0] is None:
-        raise ModelError(f"{label} has {count_text(len(header.inputs), 'input')}; it needs one, the condition")
+        raise ModelError(
+            f"{label} has {count_text(len(header.inputs), 'input')}; it needs one, the condition",
+            name="inputs",
+            expected="1",
+            got=str(len(header.inputs)),
+        )
     branches = [read_inner(name, 0, "a branch takes no inputs") for name in ("then_branch", "else_branch")]
     for kind, branch in zip(("then", "else"), branches, strict=True):
         _check_output_count(header, len(branch.outputs), f"as many as its {kind} branch", label)
@@ -318,7 +362,7 @@ def _sequence_map(
     _check_attribute_names(attributes, (), label)
     inputs = _require_values(header.inputs, "input", "is absent; SequenceMap has no optional inputs", label)
     if not inputs:
-        raise ModelError(f"{label} has no inputs; it needs a sequence")
+        raise ModelError(f"{label} has no inputs; it needs a sequence", name="inputs", got="0")
     body = read_inner("body", len(inputs), f"an element or tensor for each of {count_text(len(inputs), 'input')}")
     _check_output_count(header, len(body.outputs), "as many as its body", label)
 
@@ -389,25 +433,35 @@ def _add_back_edges(loop: Loop, initials: Sequence[Value], params: Sequence[Valu
 def _check_attribute_names(attributes: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     for name in attributes:
         if name not in names:
-            raise ModelError(f"{label} has an attribute '{name}' that this opset does not define; remove it")
+            raise ModelError(f"{label} has an attribute '{name}' that this opset does not define; remove it", name=name)
 
 
 def _require_values(values: Sequence[Value | None], role: str, problem: str, label: str) -> list[Value]:
     present = [value for value in values if value is not None]
     if len(present) != len(values):
-        raise ModelError(f"{label}: {role} {list(values).index(None)} {problem}")
+        raise ModelError(
+            f"{label}: {role} {list(values).index(None)} {problem}", name=f"{role} {list(values).index(None)}"
+        )
     return present
 
 
 def _check_output_count(header: Node, expected: int, rule: str, label: str) -> None:
     if len(header.outputs) != expected:
-        raise ModelError(f"{label} has {count_text(len(header.outputs), 'output')}; it needs {expected}, {rule}")
+        raise ModelError(
+            f"{label} has {count_text(len(header.outputs), 'output')}; it needs {expected}, {rule}",
+            name="outputs",
+            expected=str(expected),
+            got=str(len(header.outputs)),
+        )
 
 
 def _check_tensor(result: Value, label: str) -> None:
     if not isinstance(result.type, TensorType):
         raise ModelError(
-            f"{label}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead"
+            f"{label}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead",
+            name=result.name,
+            expected="a tensor",
+            got=str(result.type),
         )
 
 
@@ -421,7 +475,17 @@ def _list_attribute(attributes: Mapping[str, Any], name: str, expected: int, rol
     if numbers is None:
         return [0] * expected
     if not isinstance(numbers, list) or len(numbers) != expected:
-        raise ModelError(f"{label}: {name} is {numbers!r}; it needs a number for each of {count_text(expected, role)}")
+        raise ModelError(
+            f"{label}: {name} is {numbers!r}; it needs a number for each of {count_text(expected, role)}",
+            name=name,
+            expected=count_text(expected, role),
+            got=repr(numbers),
+        )
     if name.endswith("directions") and not set(numbers) <= {0, 1}:
-        raise ModelError(f"{label}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed")
+        raise ModelError(
+            f"{label}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed",
+            name=name,
+            expected="0 or 1",
+            got=repr(numbers),
+        )
     return numbers

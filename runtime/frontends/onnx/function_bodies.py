@@ -52,7 +52,12 @@ def function_body_for(
     attribute, allowed = _ALLOWED_WORDS.get(header.op_type, ("", ()))
     for text in (a.s.decode(errors="replace") for a in _bound_attributes(proto, bound) if a.name == attribute):
         if text not in allowed:
-            raise ModelError(f"{label}: {unknown_value_error(attribute, text, allowed)}")
+            raise ModelError(
+                f"{label}: {unknown_value_error(attribute, text, allowed)}",
+                name=attribute,
+                expected=", ".join(allowed),
+                got=text,
+            )
     if schema.has_function:
         body = schema.get_function_with_opset_version(_newest_version(schema.function_opset_versions, header.version))
     elif schema.has_context_dependent_function:

@@ -87,7 +87,7 @@ def update_rule_features(rule: str, decay: Value | None, beta: Value | None) -> 
     gated, delta = rule.startswith("gated"), rule.endswith("delta")
     for value, needed, name in ((decay, gated, "decay"), (beta, delta, "beta")):
         if needed and value is None:
-            raise ModelError(f"update_rule='{rule}' needs the input {name}")
+            raise ModelError(f"update_rule='{rule}' needs the input {name}", name=name)
     return gated, delta
 
 

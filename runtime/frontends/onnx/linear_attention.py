@@ -40,7 +40,11 @@ def linear_attention(
         return None
     smaller, larger = sorted((q_num_heads, kv_num_heads))
     if smaller < 1 or larger % smaller:
-        raise ModelError(f"{q_num_heads} heads of queries and {kv_num_heads} of keys do not divide one another")
+        raise ModelError(
+            f"{q_num_heads} heads of queries and {kv_num_heads} of keys do not divide one another",
+            name="q_num_heads",
+            got=str(q_num_heads),
+        )
     text = FunctionTextBuilder()
     rows = text.assign("rows", "Shape", "query", start=0, end=2)
     batch = text.dim_as_list("batch", "query", 0)
@@ -139,7 +143,12 @@ def gated_delta_net(
     if beta_activation not in ("none", "sigmoid"):
         raise unknown_value_error("beta_activation", beta_activation, ("none", "sigmoid"))
     if not 0 <= state_update_capacity <= 8:
-        raise ModelError(f"state_update_capacity={state_update_capacity} is outside of 0 to 8")
+        raise ModelError(
+            f"state_update_capacity={state_update_capacity} is outside of 0 to 8",
+            name="state_update_capacity",
+            expected="0 to 8",
+            got=str(state_update_capacity),
+        )
     gates = gated and gate_activation != "none"
     for value_or_none, needed, input_name, option in (
         (a_log, gates, "a_log", f"gate_activation='{gate_activation}'"),
@@ -147,11 +156,11 @@ def gated_delta_net(
         (capture_count, state_update_capacity > 0, "capture_count", "state_update_capacity"),
     ):
         if needed and value_or_none is None:
-            raise ModelError(f"{option} needs the input {input_name}")
+            raise ModelError(f"{option} needs the input {input_name}", name=input_name)
     if (key is None) != (value is None):
         raise ModelError("it has one of key and value and lacks the other")
     if initial_state is None and (key is None or (cu_seqlens is None and _rank(query) == 3)):
-        raise ModelError("it needs the input initial_state, by whose shape it divides the others")
+        raise ModelError("it needs the input initial_state, by whose shape it divides the others", name="initial_state")
     if state_update_capacity and not gated:
         return None
     text = FunctionTextBuilder()

@@ -123,7 +123,8 @@ class NameScope:
             graph_text = "its own graph" if scope is self else f"an enclosing graph{scope.location_text}"
             raise ModelError(
                 f"{label}: its output '{name}' has the name of another value, in {graph_text}; rename one"
-                " of the two (ONNX graphs are in static single assignment form)"
+                " of the two (ONNX graphs are in static single assignment form)",
+                name=name,
             )
         self.values[name] = value
 
@@ -149,7 +150,7 @@ class NameScope:
             if name in scope.values:
                 return scope.values[name]
             scope = scope.parent or scope.fallback_scope
-        raise ModelError(self._undefined_name_message(name, label))
+        raise ModelError(self._undefined_name_message(name, label), name=name)
 
     def _enclosing_scopes(self) -> Iterator[NameScope]:
         scope: NameScope | None = self

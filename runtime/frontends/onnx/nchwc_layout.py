@@ -60,7 +60,11 @@ def with_block_channels(header: Node, attributes: Mapping[str, Any], block: int)
     """
     node = Operation(**vars(header), attributes=attributes)
     if "block" in attributes:
-        raise ModelError(f"{node.describe()} has an attribute 'block' that this opset does not define")
+        raise ModelError(
+            f"{node.describe()} has an attribute 'block' that this opset does not define",
+            **node.error_fields,
+            name="block",
+        )
     try:
         op = resolve(Operation(**vars(header), attributes={**attributes, "block": block}), System.ONNX)
     except UnknownOperatorError:

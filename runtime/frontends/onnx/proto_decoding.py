@@ -49,7 +49,7 @@ def value_type(proto: TypeProto, label: str) -> ValueType:
         try:
             dtype = dtype_from_onnx(tensor.elem_type) if tensor.elem_type else None
         except UnsupportedError as error:
-            raise UnsupportedError(f"{label}: {error}") from None
+            raise UnsupportedError.with_location(label, error) from None
         shape = tuple(_decode_dim(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
         return TensorType(dtype, shape)
     if kind == "sequence_type":
@@ -58,7 +58,9 @@ def value_type(proto: TypeProto, label: str) -> ValueType:
         return OptionalType(value_type(proto.optional_type.elem_type, label))
     if kind is None:
         return ANY_TYPE
-    raise UnsupportedError(f"{label}: the type '{kind.removesuffix('_type')}' is not supported")
+    raise UnsupportedError(
+        f"{label}: the type '{kind.removesuffix('_type')}' is not supported", got=kind.removesuffix("_type")
+    )
 
 
 def _decode_dim(dim: Any) -> Dim:
@@ -78,7 +80,7 @@ def tensor_to_array(tensor: TensorProto, external_data: ExternalDataReader | Non
     try:
         dtype = dtype_from_onnx(tensor.data_type)
     except UnsupportedError as error:
-        raise UnsupportedError(f"{label}: {error}") from None
+        raise UnsupportedError.with_location(label, error) from None
     try:
         if tensor.data_type == TensorProto.STRING:
             # Not to_array: its conversion through NumPy strings drops trailing NULs and requires UTF-8.
@@ -96,7 +98,7 @@ def tensor_to_array(tensor: TensorProto, external_data: ExternalDataReader | Non
         file_name = next((e.value for e in tensor.external_data if e.key == "location"), "")
         suffix = f" (in the file '{file_name}' next to the model)" if file_name else ""
         reason = (isinstance(error, OSError) and error.strerror) or one_line(error)
-        raise ModelError(f"{label}: its data{suffix} cannot be read: {reason}") from None
+        raise ModelError(f"{label}: its data{suffix} cannot be read: {reason}", got=reason) from None
 
 
 def _decode_with_onnx(tensor: TensorProto, external: Array | None) -> Array:
@@ -215,7 +217,9 @@ def decode_attributes(
         if proto.ref_attr_name:
             if bound is None:
                 problem = f"refers to the attribute '{proto.ref_attr_name}' of a function"
-                raise ModelError(f"{label}: attribute '{proto.name}' {problem}, but is in none; state its value")
+                raise ModelError(
+                    f"{label}: attribute '{proto.name}' {problem}, but is in none; state its value", name=proto.name
+                )
             attribute = bound.get(proto.ref_attr_name)
         if attribute is None:
             continue
@@ -266,7 +270,10 @@ def _decode_attribute(proto: AttributeProto, external_data: ExternalDataReader |
         case AttributeProto.TYPE_PROTOS:
             return [value_type(item, name) for item in proto.type_protos]
         case AttributeProto.UNDEFINED:
-            raise ModelError(f"{name} has no type; the writer of the file has to state it")
+            raise ModelError(
+                f"{name} has no type; the writer of the file has to state it", name=proto.name, expected="a type"
+            )
+    kind = _attribute_type_name(proto.type)
     raise UnsupportedError(
-        f"{name} is of the kind {_attribute_type_name(proto.type)}, which is not supported; store dense tensors instead"
+        f"{name} is of the kind {kind}, which is not supported; store dense tensors instead", name=proto.name, got=kind
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
+from ...errors import ErrorFields, LoopdbgError, ModelError, UnsupportedError, file_error, one_line
 from ...graph import ANY_TYPE, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
 from ...ops.type_constraints import find_mixed_types
 from ...stable_file import StableFile
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> Graph:
         with StableFile(path_text) as file:
             return from_proto(_parse_model(file, file_format, path_text), path_text)
     except OSError as error:
-        raise ModelError(f"{path_text}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise file_error(ModelError, path_text, "cannot be read", error) from None
     except MemoryError:
         raise ModelError(f"{path_text}: it is larger than the memory that there is, or damaged") from None
 
@@ -149,7 +149,10 @@ def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Gra
         for proto in (model.graph, *model.functions):
             for name in all_names(proto):
                 if not isinstance(name, str):  # protobuf returns bytes for text that is not UTF-8
-                    raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
+                    raise ModelError(
+                        f"the name {name!r} is not UTF-8, so the file is damaged; export the model again",
+                        name=repr(name),
+                    )
         check_expanded_size(model)
         graph = _OnnxGraphReader(
             model, ExternalDataReader(folder or os.path.dirname(os.path.abspath(label)))
@@ -157,7 +160,7 @@ def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Gra
         expand_recurrent_operators(graph)
         return graph
     except LoopdbgError as error:
-        raise type(error)(f"{label}: {_printable(str(error))}") from None
+        raise type(error)(f"{label}: {_printable(error.what)}", error.remedy, **error.fields) from None
     except RecursionError:
         raise UnsupportedError(f"{label}: its graphs are nested too deeply") from None
 
@@ -243,7 +246,10 @@ class _OnnxGraphReader:
             inputs = inputs[:count]
         if len(inputs) != count:
             raise ModelError(
-                f"{label}: its graph '{proto.name}' has {count_text(len(inputs), 'input')}; it needs {count}: {params}"
+                f"{label}: its graph '{proto.name}' has {count_text(len(inputs), 'input')}; it needs {count}: {params}",
+                name=proto.name,
+                expected=f"{count} inputs",
+                got=str(len(inputs)),
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
         path = None if outer.path is None else (*outer.path, (outer.position, attribute))
@@ -259,12 +265,12 @@ class _OnnxGraphReader:
         arrays: dict[str, Array] = {}
         for tensor in proto.initializer:
             if tensor.name in arrays:
-                raise ModelError(f"there are two initializers '{tensor.name}'{suffix}; remove one")
+                raise ModelError(f"there are two initializers '{tensor.name}'{suffix}; remove one", name=tensor.name)
             arrays[tensor.name] = tensor_to_array(tensor, self.external_data, f"initializer '{tensor.name}'{suffix}")
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
             if name in arrays:
-                raise ModelError(f"there are two initializers '{name}'{suffix}; remove one")
+                raise ModelError(f"there are two initializers '{name}'{suffix}; remove one", name=name)
             arrays[name] = sparse_to_array(sparse, self.external_data, f"sparse initializer '{name}'{suffix}")
         return arrays
 
@@ -273,7 +279,7 @@ class _OnnxGraphReader:
         if not info.name:
             raise ModelError(f"an input{scope.location_text or ' of the model'} has no name; name it")
         if info.name in scope.values:
-            raise ModelError(f"there are two inputs '{info.name}'{scope.location_text}; rename one")
+            raise ModelError(f"there are two inputs '{info.name}'{scope.location_text}; rename one", name=info.name)
         value = Value(f"{scope.context.prefix}{info.name}")
         scope.set_declared_type(
             value, info.type if info.HasField("type") else None, f"input '{info.name}'{scope.location_text}"
@@ -302,7 +308,9 @@ class _OnnxGraphReader:
                 raise ModelError(f"an output{scope.location_text or ' of the model'} has no name; name the value it is")
             value = scope.find(info.name, f"the list of outputs{scope.location_text or ' of the model'}")
             if value is None:
-                raise ModelError(f"output '{info.name}'{scope.location_text} is an input that the call leaves out")
+                raise ModelError(
+                    f"output '{info.name}'{scope.location_text} is an input that the call leaves out", name=info.name
+                )
             if value.type is ANY_TYPE:
                 # An outer value without a type takes the type that the body declares.
                 scope.set_declared_type(value, scope.types.get(info.name), f"output '{info.name}'{scope.location_text}")
@@ -333,7 +341,9 @@ class _OnnxGraphReader:
         try:
             self._read_node(proto, header, scope, label)
         except LoopdbgError as error:
-            raise type(error)(str(error).replace(label, f"{header.describe()}{scope.location_text}", 1)) from None
+            what = error.what.replace(label, f"{header.describe()}{scope.location_text}", 1)
+            fields: ErrorFields = {**header.error_fields, **error.fields}
+            raise type(error)(what, error.remedy, **fields) from None
 
     def _header(self, proto: NodeProto, scope: NameScope) -> Node:
         """The name of a node, and the version of its operator."""
@@ -353,7 +363,9 @@ class _OnnxGraphReader:
         line = f" ({header.origin})" if header.origin.file else ""
         raise ModelError(
             f"{proto.op_type} '{header.name}'{line}{scope.location_text}: the model imports no operator set of its"
-            f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
+            f" domain '{domain or 'ai.onnx'}'; add it to opset_import",
+            **header.error_fields,
+            name=domain or "ai.onnx",
         )
 
     def _read_node(self, proto: NodeProto, header: Node, scope: NameScope, label: str) -> None:
@@ -374,7 +386,7 @@ class _OnnxGraphReader:
 
             def read_inner(name: str, count: int, expected: str) -> Graph:
                 if name not in graphs:
-                    raise ModelError(f"{label} lacks its attribute '{name}', a graph")
+                    raise ModelError(f"{label} lacks its attribute '{name}', a graph", name=name)
                 suffix = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.location_text}"
                 return self.read_subgraph(graphs[name], scope, name, suffix, count, expected, label)
 
@@ -382,7 +394,8 @@ class _OnnxGraphReader:
         elif graphs:
             raise UnsupportedError(
                 f"{label} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
-                f" {', '.join(_CONTROL_FLOW)} are supported: express it by these"
+                f" {', '.join(_CONTROL_FLOW)} are supported: express it by these",
+                name=next(iter(graphs)),
             )
         elif domain == NCHWC_DOMAIN:
             nodes = [with_block_channels(header, attributes, self.block_channels)]
@@ -413,7 +426,12 @@ class _OnnxGraphReader:
             ("outputs", proto.output, body.output),
         ):
             if len(actual) > len(formal):
-                raise ModelError(f"{label} has {len(actual)} {kind}; its function takes at most {len(formal)}")
+                raise ModelError(
+                    f"{label} has {len(actual)} {kind}; its function takes at most {len(formal)}",
+                    name=kind,
+                    expected=f"at most {len(formal)}",
+                    got=str(len(actual)),
+                )
         opsets = _opsets(body.opset_import)
         if builtin:  # such a function imports only the domains that it names
             opsets = {**scope.context.opsets, **opsets}
@@ -462,7 +480,9 @@ def _opsets(imports: Any) -> dict[str, int]:
         if not 0 < version < _OPSET_VERSION_LIMIT:
             raise ModelError(
                 f"it imports version {version} of the operator set '{domain or 'ai.onnx'}', which cannot be; correct"
-                " opset_import"
+                " opset_import",
+                name=domain or "ai.onnx",
+                got=str(version),
             )
     return opsets
 

@@ -37,4 +37,4 @@ def build_function(header: Node, attributes: Mapping[str, Any], label: str) -> F
     try:
         return builder(None, *header.inputs, **keywords)
     except ModelError as error:
-        raise ModelError(f"{label}: {error}") from None
+        raise ModelError(f"{label}: {error}", **error.fields) from None

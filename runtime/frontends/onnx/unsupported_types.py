@@ -87,7 +87,9 @@ class UnsupportedTypePruner:
             affected = tuple(name for name, value in outputs if self.causes.get(value) == cause)
             graph.excluded.append(ExcludedItem(cause.subject, cause.reason, affected))
         if not graph.nodes:
-            raise UnsupportedError(f"nothing is left to run: {str(graph.excluded[0]).rstrip('.')}")
+            raise UnsupportedError(
+                f"nothing is left to run: {str(graph.excluded[0]).rstrip('.')}", name=graph.excluded[0].subject
+            )
         graph.notes += [Note("", str(item)) for item in graph.excluded]
         graph.inputs = [value for value in graph.inputs if value not in self.causes]
         kept_outputs = [(name, value) for name, value in outputs if value not in self.causes]

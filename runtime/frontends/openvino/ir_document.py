@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from lxml import etree
 
-from ...errors import ModelError, UnsupportedError, one_line
+from ...errors import ErrorFields, ModelError, UnsupportedError, file_error, one_line
 from ...record import record
 from ...stable_file import StableFile
 
@@ -114,25 +114,33 @@ class IrDocument:
             with StableFile(path) as file:
                 self.root: Element = _parse_root(file, parser)
         except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror or one_line(error)}") from None
+            raise file_error(ModelError, path, "cannot be read", error) from None
         if self.root.getroottree().docinfo.doctype:
             raise self.error(self.root, "a DOCTYPE has no place in OpenVINO IR, and none is read; remove it")
         if self.root.tag != "net":
-            raise self.error(self.root, f"not an OpenVINO IR: the root element is <{self.root.tag}>, expected <net>")
+            raise self.error(
+                self.root,
+                f"not an OpenVINO IR: the root element is <{self.root.tag}>, expected <net>",
+                expected="net",
+                got=self.root.tag,
+            )
         self.version = self.integer(self.root, "version", f"<{self.root.tag}>")
         if self.version not in (10, 11):  # docs/semantics.md 7.2
             raise self.error(
                 self.root,
                 f"IR version {self.version} is not read, only versions 10 and 11; convert the model again",
+                name="version",
+                expected="10 or 11",
+                got=str(self.version),
             )
 
-    def error(self, element: Element, message: str) -> ModelError:
-        """A ``ModelError`` that names file and line."""
-        return ModelError(self._locate(element, message))
+    def error(self, element: Element, message: str, **fields: Unpack[ErrorFields]) -> ModelError:
+        """A ``ModelError`` that names file, line and layer."""
+        return ModelError(self._locate(element, message), **(_layer_fields(element) | fields))
 
-    def unsupported(self, element: Element, message: str) -> UnsupportedError:
-        """An ``UnsupportedError`` that names file and line."""
-        return UnsupportedError(self._locate(element, message))
+    def unsupported(self, element: Element, message: str, **fields: Unpack[ErrorFields]) -> UnsupportedError:
+        """An ``UnsupportedError`` that names file, line and layer."""
+        return UnsupportedError(self._locate(element, message), **(_layer_fields(element) | fields))
 
     def _locate(self, element: Element, message: str) -> str:
         return f"{self.path}, line {element.sourceline}: {message}"
@@ -142,14 +150,26 @@ class IrDocument:
         text = element.get(attribute)
         if text is None:
             if default is None:
-                raise self.error(element, f"{label} lacks its attribute '{attribute}'")
+                raise self.error(element, f"{label} lacks its attribute '{attribute}'", name=attribute)
             return default
         try:
             number = int(text)
         except ValueError:
-            raise self.error(element, f'{label}: {attribute}="{text}" is not an integer') from None
+            raise self.error(
+                element,
+                f'{label}: {attribute}="{text}" is not an integer',
+                name=attribute,
+                expected="an integer",
+                got=text,
+            ) from None
         if not -(2**63) <= number < 2**63:
-            raise self.error(element, f'{label}: {attribute}="{text}" does not fit 64 bits')
+            raise self.error(
+                element,
+                f'{label}: {attribute}="{text}" does not fit 64 bits',
+                name=attribute,
+                expected="64 bits",
+                got=text,
+            )
         return number
 
     def network(self, element: Element, label: str, outer: Collection[int] = ()) -> IrNetwork:
@@ -164,7 +184,12 @@ class IrDocument:
         for child in self._children(element, "layers", "layer"):
             layer = self._layer(child, label)
             if layer.id in layers:
-                raise self.error(child, f"{label} has two layers with id {layer.id}: {layers[layer.id]} and {layer}")
+                raise self.error(
+                    child,
+                    f"{label} has two layers with id {layer.id}: {layers[layer.id]} and {layer}",
+                    name="id",
+                    got=str(layer.id),
+                )
             layers[layer.id] = layer
         ports = {id: ({p.id for p in layer.inputs}, {p.id for p in layer.outputs}) for id, layer in layers.items()}
         sources: dict[PortKey, PortKey] = {}
@@ -177,18 +202,26 @@ class IrDocument:
                     message = f"an edge of {label} names {side}-layer {id}, which is no layer of it"
                     if id in outer:
                         message += "; no edge may join a body and the graph around it, use the port_map"
-                    raise self.error(child, message)
+                    raise self.error(child, message, name=f"{side}-layer", got=str(id))
                 known = ports[id][side == "from"]
                 if port not in known:
                     raise self.error(
                         child,
                         f"an edge of {label} names {direction} port {port} of {layers[id]} (layer {id}), "
                         f"which has {format_ids(known)}",
+                        name=f"{direction} port",
+                        expected=format_ids(known),
+                        got=str(port),
                     )
                 ends.append((id, port))
             source, target = ends
             if target in sources:
-                raise self.error(child, f"two edges lead to input port {target[1]} of {layers[target[0]]}")
+                raise self.error(
+                    child,
+                    f"two edges lead to input port {target[1]} of {layers[target[0]]}",
+                    name="to-port",
+                    got=str(target[1]),
+                )
             sources[target] = source
         return IrNetwork(layers, sources)
 
@@ -214,7 +247,7 @@ class IrDocument:
         """The element with a layer's inner graph."""
         element = layer.element.find(tag)
         if element is None:
-            raise self.error(layer.element, f"{layer} has no <{tag}>")
+            raise self.error(layer.element, f"{layer} has no <{tag}>", name=tag)
         return element
 
     def shape(self, layer: IrLayer, text: str) -> tuple[int | None, ...] | None:
@@ -227,7 +260,7 @@ class IrDocument:
             return None
         dims = [part.strip() for part in text.split(",")] if text else []
         if not all(_DIM.fullmatch(dim) for dim in dims):
-            raise self.error(layer.element, f'{layer}: shape="{text}" cannot be read')
+            raise self.error(layer.element, f'{layer}: shape="{text}" cannot be read', name="shape", got=text)
         return tuple(int(dim) if dim.isdigit() else None for dim in dims)
 
     def bounds(self, layer: IrLayer, text: str) -> dict[int, tuple[int, int | None]]:
@@ -238,7 +271,9 @@ class IrDocument:
             if dots and (minimum or maximum) and not (minimum or maximum).startswith("."):
                 ranges[axis] = int(minimum or 0), int(maximum) if maximum else None
                 if maximum and int(maximum) < int(minimum or 0):
-                    raise self.error(layer.element, f'{layer}: shape="{text}": no size is {dim.strip()}')
+                    raise self.error(
+                        layer.element, f'{layer}: shape="{text}": no size is {dim.strip()}', name="shape", got=text
+                    )
         return ranges
 
     def _children(self, element: Element, group: str, tag: str) -> Iterator[Element]:
@@ -259,7 +294,9 @@ class IrDocument:
         for attribute, value in (("type", type), ("version", version)):
             if not value:
                 hint = ' (such as version="opset5")' if attribute == "version" else ""
-                raise self.error(element, f"layer '{name}' of {label} lacks its attribute '{attribute}'{hint}")
+                raise self.error(
+                    element, f"layer '{name}' of {label} lacks its attribute '{attribute}'{hint}", name=attribute
+                )
         match = _OPSET.fullmatch(version)
         data = element.find("data")
         return IrLayer(
@@ -279,12 +316,19 @@ class IrDocument:
         for element in self._children(layer, group, "port"):
             id = self.integer(element, "id", f"an {group} port of layer '{name}'")
             if id in ports:
-                raise self.error(element, f"layer '{name}' has two {group} ports with id {id}")
+                raise self.error(
+                    element, f"layer '{name}' has two {group} ports with id {id}", name=f"{group} port", got=str(id)
+                )
             dims: list[int | None] = []
             for dim in element.iterchildren("dim"):
                 text = (dim.text or "").strip()
                 if not _DIM.fullmatch(text):
-                    raise self.error(dim, f"{group} port {id} of layer '{name}': dimension \"{text}\" cannot be read")
+                    raise self.error(
+                        dim,
+                        f"{group} port {id} of layer '{name}': dimension \"{text}\" cannot be read",
+                        name=f"{group} port {id}",
+                        got=text,
+                    )
                 dims.append(int(text) if text.isdigit() else None)
             ports[id] = IrPort(id, element.get("precision"), tuple(dims), split_tensor_names(element.get("names")))
         return tuple(ports.values())
@@ -318,6 +362,12 @@ def format_ids(known: Iterable[int]) -> str:
     return ", ".join(map(str, ids[:20])) + (", ..." if len(ids) > 20 else "")
 
 
+def _layer_fields(element: Element) -> ErrorFields:
+    """The layer that an element is or belongs to, as fields of an error."""
+    layer = next((e for e in (element, *element.iterancestors()) if e.tag == "layer"), None)
+    return {} if layer is None else {"node": layer.get("name"), "op_type": layer.get("type")}
+
+
 def _parse_root(file: StableFile, parser: Any) -> Element:
     """Parse a file; returns the root element."""
     try:
@@ -326,9 +376,13 @@ def _parse_root(file: StableFile, parser: Any) -> Element:
         if b"\0" in file.read_range(0, min(file.size, 4096)):  # text has no NUL bytes
             raise ModelError(
                 f"{file.path}: is no XML but binary data; a model that a runtime compiled or exported"
-                " (compiled_model.export_model) cannot be opened: open the model that it was made of"
+                " (compiled_model.export_model) cannot be opened: open the model that it was made of",
+                expected="XML",
+                got="binary data",
             ) from None
         reason = re.sub(r", line \d+, column \d+.*$", "", one_line(error))
         raise ModelError(
-            f"{file.path}, line {error.lineno}: broken XML: {reason}; check that the file is complete"
+            f"{file.path}, line {error.lineno}: broken XML: {reason}; check that the file is complete",
+            expected="XML",
+            got=reason,
         ) from None

@@ -50,7 +50,10 @@ def check_body_layer(
         known = format_ids(layer.id for layer in body.layers.values() if layer.kind == kind.lower())
         problem = "no layer of the body" if target is None else f"{target}, not a {kind}"
         raise document.error(
-            entry.element, f"{layer}: {entry}: layer {id} is {problem}; the body's {kind}s have the ids {known}"
+            entry.element,
+            f"{layer}: {entry}: layer {id} is {problem}; the body's {kind}s have the ids {known}",
+            name=f"layer {id}",
+            expected=kind,
         )
 
 
@@ -65,9 +68,16 @@ def outer_value(document: IrDocument, layer: IrLayer, entry: PortMapEntry, input
         raise document.error(
             entry.element,
             f"{layer}: {entry}: it has no input port {entry.external}; its input ports are {format_ids(known)}",
+            name="external_port_id",
+            expected=format_ids(known),
+            got=str(entry.external),
         )
     if entry.external not in inputs:
-        raise document.error(entry.element, f"{layer}: {entry}: nothing is connected to input port {entry.external}")
+        raise document.error(
+            entry.element,
+            f"{layer}: {entry}: nothing is connected to input port {entry.external}",
+            name=f"input port {entry.external}",
+        )
     return inputs[entry.external]
 
 
@@ -138,6 +148,7 @@ class LoopBuilder:
             raise self.document.error(
                 self.layer.element,
                 f"{self.layer}: its input {rank}, the {role}, is required and not connected",
+                name=role,
             )
         return self.inputs[ports[rank].id]
 
@@ -148,12 +159,15 @@ class LoopBuilder:
                 self.layer.element,
                 f"{self.layer}: its body yields no execution condition; a port_map output with "
                 'purpose="execution_condition" is required',
+                name="execution_condition",
             )
         if len({entry.internal for entry in conditions}) > 1:
             raise self.document.error(
                 conditions[1].element,
                 f"{self.layer}: two body Results are marked as the execution condition, layers "
                 f"{format_ids(entry.internal for entry in conditions)}",
+                name="execution_condition",
+                got=format_ids(entry.internal for entry in conditions),
             )
         self._check_result(conditions[0])
         return self.body.results[conditions[0].internal]
@@ -171,6 +185,7 @@ class LoopBuilder:
                 raise self.document.error(
                     edge.element,
                     f"{self.layer}: {edge}: a second back edge into body Parameter {self._parameter_name(edge.target)}",
+                    name=self._parameter_name(edge.target),
                 )
             edges[edge.target] = edge
         return edges
@@ -202,6 +217,7 @@ class LoopBuilder:
                 raise self.document.error(
                     entries[1].element,
                     f"{self.layer}: two port_map inputs feed body Parameter {self._parameter_name(id)}",
+                    name=self._parameter_name(id),
                 )
             if entries:
                 self._feed_parameter(entries[0], parameter, edge)
@@ -210,6 +226,8 @@ class LoopBuilder:
                     edge.element,
                     f"{self.layer}: {edge}: body Parameter {self._parameter_name(id)} has no value for iteration 0; "
                     "a back edge needs a port_map input for its target",
+                    name=self._parameter_name(id),
+                    iteration=0,
                 )
             elif self.is_loop:  # point 5 of Loop-5's description
                 iteration.add(id)
@@ -217,6 +235,7 @@ class LoopBuilder:
                 raise self.document.error(
                     self.body.network.layers[id].element,
                     f"{self.layer}: no port_map input feeds body Parameter {self._parameter_name(id)}",
+                    name=self._parameter_name(id),
                 )
         self._set_iteration_parameter([id for id in self.body.parameters if id in iteration], edges)
         inputs = [entry for entry in inputs if entry.external >= 0 and entry.internal not in iteration]
@@ -228,10 +247,16 @@ class LoopBuilder:
         source: Value | SlicedInput = outer
         if entry.axis is not None:
             if entry.stride == 0:
-                raise self.document.error(entry.element, f'{self.layer}: {entry}: stride="0" never ends')
+                raise self.document.error(
+                    entry.element, f'{self.layer}: {entry}: stride="0" never ends', name="stride", got="0"
+                )
             if entry.part_size < 1:
                 raise self.document.error(
-                    entry.element, f'{self.layer}: {entry}: part_size="{entry.part_size}" must be at least 1'
+                    entry.element,
+                    f'{self.layer}: {entry}: part_size="{entry.part_size}" must be at least 1',
+                    name="part_size",
+                    expected="at least 1",
+                    got=str(entry.part_size),
                 )
             start, end = entry.start, entry.end
             if self.is_loop and entry.stride < 0 and (start, end) == (0, -1):
@@ -255,6 +280,8 @@ class LoopBuilder:
                 self.layer.element,
                 f"{self.layer}: one body Parameter at most is the current iteration, but {names} are marked "
                 "as it or fed by no port_map input",
+                name="current_iteration",
+                got=names,
             )
         for id in candidates:
             parameter = self.body.parameters[id]
@@ -266,6 +293,9 @@ class LoopBuilder:
                     self.body.network.layers[id].element,
                     f"{self.layer}: body Parameter {self._parameter_name(id)} is {declared} and no port_map input feeds"
                     " it; the current iteration is one integer",
+                    name=self._parameter_name(id),
+                    expected="one integer",
+                    got=str(declared),
                 )
             if id not in edges:
                 self.loop.iteration = parameter
@@ -296,15 +326,24 @@ class LoopBuilder:
                     entry.element,
                     f"{self.layer}: {entry}: it has no output port {entry.external}; "
                     f"its output ports are {format_ids(self.outputs)}",
+                    name="external_port_id",
+                    expected=format_ids(self.outputs),
+                    got=str(entry.external),
                 )
             if entry.external in by_port:
-                raise self.document.error(entry.element, f"{self.layer}: {entry}: a second entry for this output port")
+                raise self.document.error(
+                    entry.element,
+                    f"{self.layer}: {entry}: a second entry for this output port",
+                    name=f"output port {entry.external}",
+                )
             by_port[entry.external] = entry
         for port, outer in self.outputs.items():
             output = by_port.get(port)
             if output is None:
                 raise self.document.error(
-                    self.layer.element, f"{self.layer}: no port_map output fills its output port {port}"
+                    self.layer.element,
+                    f"{self.layer}: no port_map output fills its output port {port}",
+                    name=f"output port {port}",
                 )
             result = self.body.results[output.internal]
             if output.axis is None:
@@ -314,7 +353,10 @@ class LoopBuilder:
                 continue
             if output.stride == 0:
                 raise self.document.error(
-                    output.element, f'{self.layer}: {output}: stride="0" is neither forward nor backward'
+                    output.element,
+                    f'{self.layer}: {output}: stride="0" is neither forward nor backward',
+                    name="stride",
+                    got="0",
                 )
             # Only the sign of stride matters (docs/semantics.md 6.3).
             reverse = output.stride < 0
@@ -335,6 +377,10 @@ class LoopBuilder:
         first = scans[0]
         if first.part_size < 1:
             raise self.document.error(
-                first.element, f'{self.layer}: {first}: part_size="{first.part_size}" must be at least 1'
+                first.element,
+                f'{self.layer}: {first}: part_size="{first.part_size}" must be at least 1',
+                name="part_size",
+                expected="at least 1",
+                got=str(first.part_size),
             )
         return abs(first.end - first.start) // first.part_size

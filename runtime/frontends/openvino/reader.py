@@ -58,7 +58,7 @@ def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -
     try:
         expand_recurrent_operators(graph)
     except LoopdbgError as error:
-        raise type(error)(f"{document.path}: {error}") from None
+        raise type(error).with_location(str(document.path), error) from None
     _make_names_unique(graph, set())
     return graph, builder
 
@@ -118,7 +118,13 @@ class IrGraphBuilder:
         """The output values of a layer, by output port."""
         if layer.kind in ("parameter", "const", "constant"):
             if len(layer.outputs) > 1:
-                raise self.document.error(layer.element, f"{layer} has {len(layer.outputs)} output ports, expected one")
+                raise self.document.error(
+                    layer.element,
+                    f"{layer} has {len(layer.outputs)} output ports, expected one",
+                    name="output ports",
+                    expected="1",
+                    got=str(len(layer.outputs)),
+                )
             if not layer.outputs:
                 return []
             if layer.kind == "parameter":
@@ -233,7 +239,9 @@ class IrGraphBuilder:
     ) -> If:
         """Build an If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""
         if not layer.inputs or layer.inputs[0].id not in inputs:
-            raise self.document.error(layer.element, f"{layer}: its input 0, the condition, is not connected")
+            raise self.document.error(
+                layer.element, f"{layer}: its input 0, the condition, is not connected", name="input 0"
+            )
         branches = [self._build_branch(layer, network, inputs, role) for role in ("then", "else")]
         return If(
             name=layer.name,
@@ -253,14 +261,20 @@ class IrGraphBuilder:
         captures: dict[int, Value] = {}
         for entry in input_entries:
             if entry.internal in captures:
-                raise document.error(entry.element, f"{layer}: {entry}: a second input for this {role} Parameter")
+                raise document.error(
+                    entry.element,
+                    f"{layer}: {entry}: a second input for this {role} Parameter",
+                    name=f"a second input for a {role} Parameter",
+                )
             captures[entry.internal] = outer_value(document, layer, entry, inputs)
         scope = self.build_scope(element, f"{layer.name}/{role}", label, captures, network.layers)
         for entry in input_entries:
             check_body_layer(document, layer, entry, entry.internal, "Parameter", scope.network)
         for id in scope.parameters:
             inner = scope.network.layers[id]
-            raise document.error(inner.element, f"{layer}: no {role}_port_map input feeds {inner} (layer {id})")
+            raise document.error(
+                inner.element, f"{layer}: no {role}_port_map input feeds {inner} (layer {id})", name=inner.name
+            )
         ports = [port.id for port in layer.outputs]
         if output_entries and not any(entry.external in ports for entry in output_entries):
             # The specification calls it a port id, but its own example counts the outputs from 0.
@@ -275,11 +289,19 @@ class IrGraphBuilder:
                     f"{format_ids(port.id for port in layer.outputs)}",
                 )
             if entry.external in results:
-                raise document.error(entry.element, f"{layer}: {entry}: a second entry for this output port")
+                raise document.error(
+                    entry.element,
+                    f"{layer}: {entry}: a second entry for this output port",
+                    name=f"output port {entry.external}",
+                )
             results[entry.external] = scope.results[entry.internal]
         for port in ports:
             if port not in results:
-                raise document.error(layer.element, f"{layer}: no {role}_port_map output fills its output port {port}")
+                raise document.error(
+                    layer.element,
+                    f"{layer}: no {role}_port_map output fills its output port {port}",
+                    name=f"output port {port}",
+                )
         scope.graph.outputs = [results[port] for port in ports]
         return scope.graph
 
@@ -335,7 +357,9 @@ def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
             value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
             aliases |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
         if value.name in used:
-            raise document.error(layer.element, f"two inputs of the model are called '{value.name}'; rename one")
+            raise document.error(
+                layer.element, f"two inputs of the model are called '{value.name}'; rename one", name=value.name
+            )
         used[value.name] = layer
     scope.graph.aliases = {alias: name for alias, name in aliases.items() if alias not in used}
 

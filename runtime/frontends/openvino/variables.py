@@ -59,7 +59,7 @@ class VariableConnector:
         """
         name = layer.data.get("variable_id")
         if not name:
-            raise self._document.error(layer.element, f"{layer} lacks its attribute 'variable_id'")
+            raise self._document.error(layer.element, f"{layer} lacks its attribute 'variable_id'", name="variable_id")
         declared = self._variable_type(layer)
         reads = layer.kind == "readvalue"
         if reads or name not in self._types:
@@ -169,7 +169,9 @@ class VariableConnector:
             if assigned is not before and after is not before:
                 layer = self._layers.get(node)
                 element = self._document.root if layer is None else layer.element
-                raise self._document.error(element, f"{layer or node.name}: the variable '{name}' is assigned twice")
+                raise self._document.error(
+                    element, f"{layer or node.name}: the variable '{name}' is assigned twice", name=name
+                )
             after = assigned if assigned is not before else after
         return after
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...errors import LoopdbgError, ModelError
+from ...errors import ErrorFields, LoopdbgError, ModelError
 from ...graph import (
     Graph,
     Node,
@@ -72,12 +72,19 @@ class _RecurrentExpander:
         keywords = attribute_keywords(node, build_layer, self.system)
         maximum = len(STATE_NAMES[_cell_kind(node)]) + 1
         if len(node.outputs) > maximum:
-            raise ModelError(f"{node.describe()} has {len(node.outputs)} outputs; it has at most {maximum}")
+            raise ModelError(
+                f"{node.describe()} has {len(node.outputs)} outputs; it has at most {maximum}",
+                **node.error_fields,
+                name="outputs",
+                expected=f"at most {maximum}",
+                got=str(len(node.outputs)),
+            )
         try:
             layer = build_layer(None, *node.inputs, **keywords)
             return RecurrentLowering(self.constants.value_of, node, layer, graph, names).lower()
         except LoopdbgError as error:
-            raise type(error)(f"{node.describe()}: {error}") from None
+            fields: ErrorFields = {**node.error_fields, **error.fields}
+            raise type(error)(f"{node.describe()}: {error.what}", error.remedy, **fields) from None
 
 
 def _cell_kind(node: Node) -> str:

@@ -80,7 +80,12 @@ def _onnx_layer(
     size, count = len(defaults), len(backwards)
     names = list(attrs.activations or list(defaults) * count)
     if len(names) != size * count:
-        raise ModelError(f"{len(names)} activations instead of {size * count}")
+        raise ModelError(
+            f"{len(names)} activations instead of {size * count}",
+            name="activations",
+            expected=str(size * count),
+            got=str(len(names)),
+        )
     functions = parse_activations(names, attrs.activation_alpha or (), attrs.activation_beta or ())
     steps = [replace(step, functions=functions[d * size : (d + 1) * size], clip=attrs.clip) for d in range(count)]
     shape = RecurrentLayout(step.kind, count, bool(attrs.layout), attrs.hidden_size)
@@ -93,7 +98,12 @@ def _direction_flags(direction: str) -> list[bool]:
     """Whether each direction runs backwards."""
     known = {"forward": [False], "foward": [False], "reverse": [True], "bidirectional": [False, True]}
     if direction.lower() not in known:  # "foward": GRU-1's own default
-        raise ModelError(f"direction '{direction}' is none of forward, reverse, bidirectional")
+        raise ModelError(
+            f"direction '{direction}' is none of forward, reverse, bidirectional",
+            name="direction",
+            expected="forward, reverse, bidirectional",
+            got=direction,
+        )
     return known[direction.lower()]
 
 

@@ -50,12 +50,17 @@ def check_nesting(nesting: Nesting) -> None:
 
         for limit in loop.limits:
             if limit.kind is TripLimit.COUNT and within(limit.required_input(0)):
-                raise limit.error(f"the count, {limit.required_input(0)}, is computed inside the loop that it limits")
+                raise limit.error(
+                    f"the count, {limit.required_input(0)}, is computed inside the loop that it limits", name="count"
+                )
             if limit.kind is TripLimit.WHILE:
                 _check_while(limit)
         for iterator in loop.iterators:
             if within(iterator.required_input(0)):
-                raise iterator.error(f"it iterates over {iterator.required_input(0)}, which is inside the loop itself")
+                raise iterator.error(
+                    f"it iterates over {iterator.required_input(0)}, which is inside the loop itself",
+                    name=iterator.required_input(0).name,
+                )
         for recurrence in loop.recurrences:
             if within(recurrence.required_input(0)):
                 raise recurrence.error(
@@ -64,7 +69,9 @@ def check_nesting(nesting: Nesting) -> None:
                 )
         for output in loop.outputs:
             if not within(output.required_input(0)):
-                raise output.error(f"{output.required_input(0)} is not computed inside the loop")
+                raise output.error(
+                    f"{output.required_input(0)} is not computed inside the loop", name=output.required_input(0).name
+                )
             if output.length is not None and within(output.length):
                 raise output.error(
                     f"its length, {output.length}, is computed inside the loop; it must come from outside"
@@ -73,10 +80,14 @@ def check_nesting(nesting: Nesting) -> None:
 
 def _check_limits(loop: ILoop) -> None:
     if not loop.limits:
-        raise loop.error("it has no trip limit; add_trip_limit(tensor, trt.TripLimit.COUNT or WHILE) adds one")
+        raise loop.error(
+            "it has no trip limit; add_trip_limit(tensor, trt.TripLimit.COUNT or WHILE) adds one", name="trip limit"
+        )
     for k, limit in enumerate(loop.limits):
         if any(previous.kind is limit.kind for previous in loop.limits[:k]):
-            raise limit.error(f"the loop has a trip limit of kind {limit.kind.name} already")
+            raise limit.error(
+                f"the loop has a trip limit of kind {limit.kind.name} already", name="trip limit", got=limit.kind.name
+            )
         kinds = "iu" if limit.kind is TripLimit.COUNT else "b"
         _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}")
 
@@ -90,7 +101,12 @@ def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str) -> None
         if kind.shape and all(size in (1, None) for size in kind.shape):
             hint = "; a shuffle with reshape_dims = () makes it 0-D"
         expected = "bool" if kinds == "b" else "int32 or int64"
-        raise layer.error(f"{role}, {tensor}, is {kind}; it must be a 0-D {expected} tensor{hint}")
+        raise layer.error(
+            f"{role}, {tensor}, is {kind}; it must be a 0-D {expected} tensor{hint}",
+            name=role,
+            expected=f"a 0-D {expected} tensor",
+            got=str(kind),
+        )
 
 
 def _check_while(limit: ITripLimitLayer) -> None:
@@ -125,7 +141,9 @@ def _sources(tensors: Iterable[ITensor | None], last: type | tuple[()] = ()) -> 
 def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer) -> None:
     first, then = recurrence.required_input(0), recurrence.get_input(1)
     if then is None:
-        raise recurrence.error("it has no second input; set_input(1, tensor) says what the next iteration gets")
+        raise recurrence.error(
+            "it has no second input; set_input(1, tensor) says what the next iteration gets", name="input 1"
+        )
     a, b = network.tensor_type(first), network.tensor_type(then)
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         raise recurrence.error(
@@ -148,7 +166,7 @@ def _check_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None
             )
         return
     if output.length is None:
-        raise output.error(f"{output.kind.name} needs a length; set_input(1, length) gives it")
+        raise output.error(f"{output.kind.name} needs a length; set_input(1, length) gives it", name="length")
     _check_scalar(output, output.length, "iu", "its length")
 
 
@@ -157,9 +175,14 @@ def _check_conditional(network: INetworkDefinition, conditional: IIfConditional)
         if not (conditional.conditions or conditional.outputs or conditional.inputs):
             return
         count_text = f"{len(conditional.conditions)} conditions" if conditional.conditions else "no condition"
-        raise conditional.error(f"it has {count_text}; set_condition gives it the one that it needs")
+        raise conditional.error(
+            f"it has {count_text}; set_condition gives it the one that it needs",
+            name="condition",
+            expected="1 condition",
+            got=count_text,
+        )
     if not conditional.outputs:
-        raise conditional.error("it has no output; add_output(true_tensor, false_tensor) gives it one")
+        raise conditional.error("it has no output; add_output(true_tensor, false_tensor) gives it one", name="outputs")
     condition = conditional.conditions[0]
     _check_scalar(condition, condition.required_input(0), "b", "the condition")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
-from ...errors import ModelError
+from ...errors import ErrorFields, ModelError
 from ...graph import Dim, TensorType
 from .checked_attribute import CheckedAttribute
 from .constant_folding import constant_int, constant_value
@@ -27,9 +27,10 @@ class _ControlFlow:
 
     name = CheckedAttribute[str]("_name", unset=lambda owner: f"{owner._PREFIX}_{owner.number}")
 
-    def error(self, text: str) -> ModelError:
+    def error(self, text: str, **fields: Unpack[ErrorFields]) -> ModelError:
         """An error with its name and its line of the script."""
-        return ModelError(f"{self.script_location}: {self}: {text}")
+        fields = {"node": self.name, "op_type": type(self).__name__, **fields}
+        return ModelError(f"{self.script_location}: {self}: {text}", **fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"

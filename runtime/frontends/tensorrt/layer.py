@@ -7,11 +7,11 @@ its arguments are checked when it is added: its properties and some of its input
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, Unpack
 
 import numpy as np
 
-from ...errors import LoopdbgError, ModelError
+from ...errors import ErrorFields, LoopdbgError, ModelError
 from ...graph import Array, TensorType, Value
 from .checked_attribute import CheckedAttribute
 from .dims import Dims, sizes_of
@@ -85,12 +85,17 @@ class NetworkBase:
     def set_input_type(self, tensor: ITensor, dtype: DataType | None = None, shape: Any = None) -> None:
         """Change the type or shape of an input."""
         if tensor._layer is not None:
-            raise call_error(f"{tensor} is no input of the network, so its shape cannot be set")
+            raise call_error(f"{tensor} is no input of the network, so its shape cannot be set", name=tensor.name)
         known = tensor._type.shape
         if shape is not None:
             sizes = sizes_of(shape, f"the shape of input '{tensor.name}'")
             if any(size < -1 for size in sizes):
-                raise call_error(f"input '{tensor.name}': the sizes {sizes} must be -1 or not negative")
+                raise call_error(
+                    f"input '{tensor.name}': the sizes {sizes} must be -1 or not negative",
+                    name=tensor.name,
+                    expected="-1 or not negative",
+                    got=str(sizes),
+                )
             known = tuple(None if size < 0 else size for size in sizes)
         tensor._type = TensorType(tensor._type.dtype if dtype is None else numpy_type(dtype), known)
         self._generation += 1
@@ -159,7 +164,7 @@ class ITensor(InertTensorProperties):
         dtype = self.type.dtype
         result = None if dtype is None else data_type(dtype)
         if result is None:
-            raise call_error(f"{self}: TensorRT has no element type for {dtype}")
+            raise call_error(f"{self}: TensorRT has no element type for {dtype}", name=self.name, got=str(dtype))
         return result
 
     @dtype.setter
@@ -279,7 +284,11 @@ class ILayer(InertLayerProperties):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "__class__" and not issubclass(type(self._original), value):
-            raise argument_error(f"{self} is a {type(self._original).__name__}, not a {value.__name__}")
+            raise argument_error(
+                f"{self} is a {type(self._original).__name__}, not a {value.__name__}",
+                expected=value.__name__,
+                got=type(self._original).__name__,
+            )
         if not name.startswith("_"):
             if not hasattr(type(self), name):
                 raise missing_api_error(type(self).__name__, name, dir(self))
@@ -331,7 +340,7 @@ class ILayer(InertLayerProperties):
     def _output(self, index: int) -> ITensor:
         tensor = self.get_output(index)
         if tensor is None:
-            raise call_error(f"{self} has no output {index}")
+            raise call_error(f"{self} has no output {index}", name=f"output {index}")
         return tensor
 
     def set_input(self, index: int, tensor: ITensor) -> None:
@@ -343,7 +352,7 @@ class ILayer(InertLayerProperties):
         limit = max(len(self._inputs), self.MAX_INPUTS)
         if not 0 <= index < limit:
             described = "no inputs" if not limit else "input 0" if limit == 1 else f"inputs 0 to {limit - 1}"
-            raise call_error(f"{self} has {described}, so input {index} cannot be set")
+            raise call_error(f"{self} has {described}, so input {index} cannot be set", name=f"input {index}")
         self._network.invalidate_types(self)
         self._inputs += [None] * (index + 1 - len(self._inputs))
         self._inputs[index] = tensor
@@ -389,15 +398,18 @@ class ILayer(InertLayerProperties):
         """The inputs whose types ``infer`` needs; others are passed as ``TensorType()``."""
         return self._inputs
 
-    def error(self, text: str) -> ModelError:
+    def error(self, text: str, **fields: Unpack[ErrorFields]) -> ModelError:
         """An error with the layer's name and its line of the script."""
-        return ModelError(f"{self._location}: {self}: {text}")
+        fields = {"node": self.name, "op_type": type(self).__name__, **fields}
+        return ModelError(f"{self._location}: {self}: {text}", **fields)
 
     def required_input(self, index: int) -> ITensor:
         """A required input."""
         tensor = self.get_input(index)
         if tensor is None:
-            raise self.error(f"its input {index} is not set; set_input({index}, tensor) does that")
+            raise self.error(
+                f"its input {index} is not set; set_input({index}, tensor) does that", name=f"input {index}"
+            )
         return tensor
 
 
@@ -410,9 +422,10 @@ def tensor_argument(network: NetworkBase, tensor: Any, label: str) -> ITensor:
     """
     if not isinstance(tensor, ITensor):
         hint = "; a layer's tensor is layer.get_output(0)" if isinstance(tensor, ILayer) else ""
-        raise argument_error(f"{label} takes an ITensor, not {_argument_text(tensor)}{hint}")
+        got = _argument_text(tensor)
+        raise argument_error(f"{label} takes an ITensor, not {got}{hint}", name=label, expected="ITensor", got=got)
     if tensor._network is not network:
-        raise call_error(f"{label}: {tensor} belongs to another network")
+        raise call_error(f"{label}: {tensor} belongs to another network", name=tensor.name)
     return tensor
 
 
@@ -423,7 +436,8 @@ def enum_argument(kind: type[Kind], value: Any, label: str) -> Kind:
         ArgumentError: it is something else.
     """
     if not isinstance(value, kind):
-        raise argument_error(f"{label} must be a trt.{kind.__name__}, not {_argument_text(value)}")
+        expected, got = f"trt.{kind.__name__}", _argument_text(value)
+        raise argument_error(f"{label} must be a {expected}, not {got}", name=label, expected=expected, got=got)
     return value
 
 
@@ -435,4 +449,4 @@ def _argument_text(value: Any) -> str:
 
 def with_layer_location(layer: ILayer, error: LoopdbgError) -> LoopdbgError:
     """Add the layer's name and line to an error that has no line yet."""
-    return error if str(error).startswith(layer._location.path) else layer.error(error.what)
+    return error if str(error).startswith(layer._location.path) else layer.error(error.what, **error.fields)

@@ -39,9 +39,11 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
     def add_input(self, name: str, dtype: DataType, shape: Any) -> ITensor:
         """Add an input of the network; -1 in its shape is an unknown dimension."""
         if not isinstance(name, str):
-            raise argument_error(f"add_input: the name must be a string, not {name!r}")
+            raise argument_error(
+                f"add_input: the name must be a string, not {name!r}", name="name", expected="a string", got=repr(name)
+            )
         if any(tensor.name == name for tensor in self.inputs):
-            raise call_error(f"add_input: there is an input '{name}' already")
+            raise call_error(f"add_input: there is an input '{name}' already", name=name)
         tensor = ITensor(self, None, len(self.inputs), name)
         self.inputs.append(tensor)
         self.set_input_type(tensor, enum_argument(DataType, dtype, f"add_input('{name}'): dtype"), shape)
@@ -51,7 +53,9 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         """Mark a tensor as an output of the network."""
         tensor_argument(self, tensor, "mark_output")
         if tensor._layer is None:
-            raise call_error(f"mark_output: {tensor} is an input of the network; add_identity makes another")
+            raise call_error(
+                f"mark_output: {tensor} is an input of the network; add_identity makes another", name=tensor.name
+            )
         if tensor not in self.outputs:
             self.outputs.append(tensor)
 

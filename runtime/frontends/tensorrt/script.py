@@ -48,7 +48,9 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     """
     script = Path(path)
     if function and not function.isidentifier():
-        raise ModelError(f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION")
+        raise ModelError(
+            f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION", name=function
+        )
     code = compile_script(script)
     function_name = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(code) else "")
     folder = script.parent
@@ -66,7 +68,9 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
         network = _ScriptRun(script, state).build_network(code, function_name)
         running = running_threads()
         if running:
-            raise ModelError(f"{script}: {running[0]} still runs where the script has ended; join it before")
+            raise ModelError(
+                f"{script}: {running[0]} still runs where the script has ended; join it before", name=str(running[0])
+            )
         graph = lower_network(network, script.stem)
     apply_profiles(graph, state.profiles_of(network))
     graph.notes += [note for note in state.notes if note not in graph.notes]
@@ -132,7 +136,11 @@ class _ScriptRun:
         functions = _defined_functions(module)
         available = f"it has {', '.join(map(repr, functions))}" if functions else "it has no function"
         problem = "has no function" if value is None else "calls something else than a function"
-        raise ModelError(f"{self.path} {problem} '{name}'{did_you_mean(name, functions) or f'; {available}'}")
+        raise ModelError(
+            f"{self.path} {problem} '{name}'{did_you_mean(name, functions) or f'; {available}'}",
+            name=name,
+            expected=available,
+        )
 
     def _arguments(self, function: Any, name: str) -> tuple[INetworkDefinition | None, dict[str, Any]]:
         """The arguments of a build function, by parameter name; a single parameter is the network."""
@@ -202,12 +210,14 @@ class _ScriptRun:
         top = name.partition(".")[0]
         start = f"{self._error_location(error)}: the script needs the module '{name}', which is not installed; "
         if top == "tensorrt":
-            return UnsupportedError(f"{start}of TensorRT only the module 'tensorrt' is here, without plugins")
+            return UnsupportedError(f"{start}of TensorRT only the module 'tensorrt' is here, without plugins", name=top)
         if top in _ENGINE_MODULES:
             return UnsupportedError(
-                f"{start}install it, or import it where the engine is used: only what builds the network is needed here"
+                f"{start}install it, or import it where the engine is used: only what builds the network is needed"
+                " here",
+                name=top,
             )
-        return ModelError(f"{start}install it where loopdbg is installed, or put it next to the script")
+        return ModelError(f"{start}install it where loopdbg is installed, or put it next to the script", name=top)
 
     def _with_location(self, error: LoopdbgError) -> LoopdbgError:
         """Add the script's line to an error; errors of the API already have it."""

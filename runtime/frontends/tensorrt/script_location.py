@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
-from ...errors import ModelError
+from ...errors import ErrorFields, ModelError
 from ...graph import Origin
 from ...python_scripts import is_library_file
 from ...record import record
@@ -45,14 +45,14 @@ class ArgumentError(ModelError, TypeError):
     """An argument of a wrong type; also a TypeError, as scripts expect."""
 
 
-def argument_error(text: str) -> ArgumentError:
+def argument_error(text: str, **fields: Unpack[ErrorFields]) -> ArgumentError:
     """An error with the line that called the API."""
-    return ArgumentError(f"{caller_location()}: {text}")
+    return ArgumentError(f"{caller_location()}: {text}", **fields)
 
 
-def call_error(text: str) -> ModelError:
+def call_error(text: str, **fields: Unpack[ErrorFields]) -> ModelError:
     """An error with the line that called the API."""
-    return ModelError(f"{caller_location()}: {text}")
+    return ModelError(f"{caller_location()}: {text}", **fields)
 
 
 def require_type(value: Any, kind: type[Kind], requirement: str) -> Kind:

@@ -14,6 +14,7 @@ import pytest
 from numpy._core.multiarray import get_handler_name
 
 import loopdbg
+from error_fields import raises_error
 from loopdbg.runtime.api_boundary import ApiBoundary, call_user, public, public_class
 from loopdbg.runtime.errors import ErrorFields, Remedy
 from loopdbg.runtime.graph import SequenceType, TensorType
@@ -95,9 +96,9 @@ class PublicApi:
 
 
 def test_class() -> None:
-    with pytest.raises(loopdbg.UsageError, match=r"^__init__: size must be int, not str$"):
+    with raises_error(loopdbg.UsageError, name="size", expected="int", got="str"):
         PublicApi("3")  # type: ignore[arg-type]
-    with pytest.raises(loopdbg.UsageError, match=r"^parse: text must be str, not int$"):
+    with raises_error(loopdbg.UsageError, name="text", expected="str", got="int"):
         PublicApi.parse(3)  # type: ignore[arg-type]
     with pytest.raises(loopdbg.UsageError, match=r"^parse: missing a required argument: 'text'$"):
         PublicApi.parse()  # type: ignore[call-arg]
@@ -113,7 +114,7 @@ def test_generator() -> None:
     with pytest.raises(loopdbg.InternalError, match="no more than 2"):
         next(items)
     items = PublicApi(0).items("x")  # type: ignore[arg-type]
-    with pytest.raises(loopdbg.UsageError, match=r"^items: count must be int, not str$"):
+    with raises_error(loopdbg.UsageError, name="count", expected="int", got="str"):
         next(items)
 
 

@@ -7,7 +7,7 @@ import keyword
 import os
 from pathlib import Path
 
-from ....runtime.errors import InputError, UsageError, one_line
+from ....runtime.errors import InputError, UsageError, file_error
 from ....runtime.text import plural
 from .. import terminal
 from ..command import Command, int_at_least
@@ -74,7 +74,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
 
         def kind(name: str, value: Data) -> TensorType:
             if not isinstance(value, np.ndarray | np.generic):
-                raise InputError(f"input '{name}' is no tensor, and TensorRT has nothing else")
+                raise InputError(f"input '{name}' is no tensor, and TensorRT has nothing else", name=name)
             return TensorType(value.dtype, value.shape)
 
         inputs = gather_inputs(model, options)
@@ -87,7 +87,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
                     with atomic_binary(folder / weights.name) as file:
                         np.savez(file, **script.weights)  # type: ignore[arg-type]
         except OSError as error:
-            raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
+            raise file_error(UsageError, target, "cannot be written", error) from None
         for note in script.notes:
             terminal.err(f"note: {note}")
         arrays = (

@@ -32,7 +32,7 @@ def expected_outputs(model: Model, inputs: RunInputs, requested: Path | None) ->
     unknown = next((name for name in outputs if name not in names), None)
     if unknown is not None:
         known = ", ".join(f"'{name}'" for name in names) or "none"
-        raise InputError(f"--expect {source}: the model has no output '{unknown}'; it has {known}")
+        raise InputError(f"--expect {source}: the model has no output '{unknown}'; it has {known}", name=unknown)
     return outputs, str(source)
 
 

@@ -84,7 +84,9 @@ class InputDraft:
             self._origins[port.name] = "left out"
             return
         if not text:
-            raise InputError(f"input '{port.name}' needs a value ({port.type})")
+            raise InputError(
+                f"input '{port.name}' needs a value ({port.type})", name=port.name, expected=str(port.type)
+            )
         try:
             value = parse_value(port.name, port.type, text)
         except InputError as error:
@@ -100,7 +102,9 @@ class InputDraft:
         except ExpressionError as problem:
             if text[:1] in '[{"' or text.lower().endswith((".npy", ".npz")):
                 raise error from None
-            raise InputError(f"input '{port.name}' ({port.type}): {problem}") from None
+            raise InputError(
+                f"input '{port.name}' ({port.type}): {problem}", name=port.name, expected=str(port.type)
+            ) from None
         declared = port.type
         if (
             isinstance(declared, TensorType)
@@ -120,14 +124,22 @@ class InputDraft:
         port = self.ports[k]
         if path.suffix == ".npy":
             if not isinstance(port.type, TensorType):
-                raise InputError(f"input '{port.name}' is no tensor ({port.type}); load an .npz")
+                raise InputError(
+                    f"input '{port.name}' is no tensor ({port.type}); load an .npz",
+                    name=port.name,
+                    expected=str(port.type),
+                )
             self._set_value(port, read_npy(path, port.type), path.name)
             return f"{port.name} from {path.name}"
         arrays = resolve_aliases(self.model.graph, read_npz(path, self.model.inputs))
         ports = [p for p in self.ports if p.name in arrays]
         if not ports:
             names = ", ".join(map(repr, arrays)) or "nothing"
-            raise InputError(f"{path}: holds {names}{did_you_mean(port.name, list(arrays))}; no input is called so")
+            raise InputError(
+                f"{path}: holds {names}{did_you_mean(port.name, list(arrays))}; no input is called so",
+                name=port.name,
+                got=names,
+            )
         for p in ports:
             self._set_value(p, arrays[p.name], path.name)
         return f"{', '.join(p.name for p in ports)} from {path.name}"
@@ -163,7 +175,9 @@ class InputDraft:
             if port.name in self._values:
                 values[port.name] = check_value(port.name, port.type, self._values[port.name], dims)
             elif not port.optional and not isinstance(port.type, OptionalType):
-                raise InputError(f"input '{port.name}' ({port.type}) has no value yet")
+                raise InputError(
+                    f"input '{port.name}' ({port.type}) has no value yet", name=port.name, expected=str(port.type)
+                )
         sources = [f"{name} {self._origins[name]}" for name in values]
         suffix = f" and {len(sources) - 4} more" if len(sources) > 4 else ""
         seeds = {name: self._seeds[name] for name in values if self._is_random(name)}
@@ -196,7 +210,11 @@ def _fill_value(port: Port, value: Any, kind: str) -> Data:
         return [_fill_value(port, item, kind) for item in value]
     array = np.asarray(value)
     if array.dtype.hasobject:
-        raise InputError(f"input '{port.name}' is of strings: they are typed, loaded or random")
+        raise InputError(
+            f"input '{port.name}' is of strings: they are typed, loaded or random",
+            name=port.name,
+            expected=str(port.type),
+        )
     if kind == "arange":
         with np.errstate(all="ignore"):
             return np.arange(array.size).reshape(array.shape).astype(array.dtype)

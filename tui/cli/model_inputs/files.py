@@ -27,5 +27,5 @@ def read_npy(path: Path, declared: TensorType) -> Array:
     """
     with open_arrays(path) as loaded:
         if not isinstance(loaded, np.ndarray):
-            raise InputError(f"{path}: holds several arrays; give it as --inputs {path}")
+            raise InputError(f"{path}: holds several arrays; give it as --inputs {path}", name=str(path))
         return view_as_declared(loaded, declared)

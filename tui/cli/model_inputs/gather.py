@@ -127,7 +127,11 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
                 values[port.name] = check_value(port.name, port.type, value, dims)
                 auto.append(_port_text(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
-        raise InputError(_missing_input_text(source_name, missing[0], loaded, has_requests))
+        raise InputError(
+            _missing_input_text(source_name, missing[0], loaded, has_requests),
+            name=missing[0].name,
+            expected=str(missing[0].type),
+        )
     source_name = f"{source_name} (next to the model)" if is_default else source_name
     note = _source_note([*direct, *state], used, source_name, auto, seed)
     implicit = bool(auto) and not wants_random
@@ -167,10 +171,12 @@ def _parse_assignments(
         name, text = _split_assignment(word, ports, option) if isinstance(word, str) else word
         if name not in ports:
             have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
-            raise InputError(f"the model has no {kind} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
+            raise InputError(
+                f"the model has no {kind} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}", name=name
+            )
         port = ports[name]
         if port.name in values:
-            raise UsageError(f"{option} {name}=... is given twice")
+            raise UsageError(f"{option} {name}=... is given twice", name=name)
         values[port.name] = parse_value(name, port.type, text, kind)
     return values
 
@@ -178,7 +184,7 @@ def _parse_assignments(
 def _split_assignment(word: str, ports: Mapping[str, Port], option: str) -> tuple[str, str]:
     """The two sides of NAME=VALUE; a name may hold a '=' itself."""
     if "=" not in word:
-        raise UsageError(f"{option} {word}: expected NAME=VALUE")
+        raise UsageError(f"{option} {word}: expected NAME=VALUE", name=word, expected="NAME=VALUE")
     known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=word.split("=", 1)[0])
     return known, word[len(known) + 1 :]
 
@@ -247,7 +253,7 @@ def _check_file_value(port: Port, value: Data, dims: dict[str, int], source: str
         return check_value(port.name, port.type, value, dims)
     except InputError as error:
         if has_requests:
-            raise InputError(f"{source}: {error.what}; the first axis counts the requests") from None
+            raise InputError(f"{source}: {error.what}; the first axis counts the requests", **error.fields) from None
         raise InputError.with_location(source, error) from None
 
 

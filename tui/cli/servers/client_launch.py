@@ -95,31 +95,33 @@ def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _read_pairs(name: str, value: Any, form: str = "an object of names and values") -> list[tuple[str, str]]:
     """Names, and their values as text for :func:`.value_parser.parse_value`."""
     if not isinstance(value, Mapping):
-        raise UsageError(f"'{name}' is {form}")
+        raise UsageError(f"'{name}' is {form}", name=name, expected=form)
     return [(str(key), item if isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
 
 
 def _read_dims(name: str, value: Any) -> list[str]:
     if not isinstance(value, Mapping):
-        raise UsageError(f"'{name}' is an object of names and sizes")
+        raise UsageError(
+            f"'{name}' is an object of names and sizes", name=name, expected="an object of names and sizes"
+        )
     return [f"{key}={_read_integer(name, size)}" for key, size in value.items()]
 
 
 def _read_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"'{name}' is a text")
+        raise UsageError(f"'{name}' is a text", name=name, expected="a text")
     return value
 
 
 def _read_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"'{name}' is true or false")
+        raise UsageError(f"'{name}' is true or false", name=name, expected="true or false")
     return value
 
 
 def _read_integer(name: str, value: Any, minimum: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"'{name}' is a whole number")
+        raise UsageError(f"'{name}' is a whole number", name=name, expected="a whole number")
     try:
         return int_at_least(minimum)(str(value))
     except argparse.ArgumentTypeError as error:

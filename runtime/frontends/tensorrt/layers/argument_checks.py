@@ -21,7 +21,9 @@ def number_argument(value: Any, label: str) -> float:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        raise argument_error(f"{label} must be a number, not {value!r:.60}")
+        raise argument_error(
+            f"{label} must be a number, not {value!r:.60}", name=label, expected="a number", got=repr(value)
+        )
     return float(value)
 
 
@@ -32,7 +34,9 @@ def int_argument(value: Any, label: str) -> int:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-        raise argument_error(f"{label} must be a whole number, not {value!r:.60}")
+        raise argument_error(
+            f"{label} must be a whole number, not {value!r:.60}", name=label, expected="a whole number", got=repr(value)
+        )
     return int(value.__index__())
 
 
@@ -43,7 +47,9 @@ def bool_argument(value: Any, label: str) -> bool:
         ArgumentError: it is something else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise argument_error(f"{label} must be True or False, not {value!r:.60}")
+        raise argument_error(
+            f"{label} must be True or False, not {value!r:.60}", name=label, expected="True or False", got=repr(value)
+        )
     return bool(value)
 
 
@@ -142,7 +148,12 @@ def axis_argument(layer: ILayer, axis: int, rank: int, label: str = "its axis") 
     """
     if not 0 <= axis < rank:
         allowed = f"it may be 0 to {rank - 1}" if rank else "a scalar has none"
-        raise layer.error(f"{label} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {allowed}")
+        raise layer.error(
+            f"{label} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {allowed}",
+            name=label,
+            expected=allowed,
+            got=str(axis),
+        )
     return axis
 
 
@@ -181,5 +192,10 @@ def tensors_argument(network: Any, tensors: Any, label: str) -> list[ITensor]:
         ArgumentError: it is something else.
     """
     if isinstance(tensors, ITensor) or not isinstance(tensors, list | tuple):
-        raise argument_error(f"{label} takes a list of tensors, not {type(tensors).__name__}")
+        raise argument_error(
+            f"{label} takes a list of tensors, not {type(tensors).__name__}",
+            name=label,
+            expected="a list of tensors",
+            got=type(tensors).__name__,
+        )
     return [tensor_argument(network, tensor, f"{label}: tensor {k}") for k, tensor in enumerate(tensors)]

@@ -87,7 +87,7 @@ class IAssertionLayer(ILayer, type=LayerType.ASSERTION):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         condition = constant_value(self.required_input(0))
         if condition is not None and not condition.all():
-            raise self.error(f"its condition never holds: {self.message}")
+            raise self.error(f"its condition never holds: {self.message}", name=self.message)
         return ()
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from loopdbg.debugger.session.session import Reason
 from text_models import BRANCHES, COUNT, NESTED, model
 
@@ -163,7 +164,7 @@ def test_extra_condition_ignore_count_and_disabling() -> None:
     session.breakpoints.delete(breakpoint_.number)
     session.restart()
     assert stops(session) == []
-    with pytest.raises(loopdbg.UsageError, match="no breakpoint 1; there are none"):
+    with raises_error(loopdbg.UsageError, name="breakpoint", got="1"):
         session.breakpoints.delete(1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from text_models import NESTED, SAMPLES, model
 
 MODEL, INPUTS = SAMPLES / "newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}
@@ -65,9 +66,9 @@ def test_replacement_is_all_or_nothing() -> None:
     first = session()
     result = first.breakpoints.add("x_new", log="x is {x}")
     result.hits = 4
-    with pytest.raises(loopdbg.UsageError, match="nix"):
+    with raises_error(loopdbg.UsageError, name="nix"):
         first.breakpoints.edit(1, condition="nix > 1", ignore=3, commands=["print x"])
-    with pytest.raises(loopdbg.UsageError, match="0 or more"):
+    with raises_error(loopdbg.UsageError, name="count", expected="0 or more"):
         first.breakpoints.edit(1, condition="x > 1", ignore=-3, commands=[])
     assert (result.title, result.ignore, result.commands) == ("x_new", 0, [])
     first.breakpoints.edit(1, condition="x > 1", ignore=3, commands=[" print x ", ""])

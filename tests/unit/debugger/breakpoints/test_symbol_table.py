@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from loopdbg.debugger.breakpoints.symbol_table import SymbolTable
 from loopdbg.debugger.expression.language import parse
 from loopdbg.runtime.errors import UsageError
@@ -78,5 +79,5 @@ def test_nodes_after_available_values(names: str, expected: list[str]) -> None:
 def test_graph_without_nodes() -> None:
     places = SymbolTable(Graph("empty"))
     assert not places.loops and not list(places.nodes())
-    with pytest.raises(UsageError, match="no node on line 1"):
+    with raises_error(UsageError, name="line 1"):
         places.node_of_line(1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import junitparser
-import pytest
 
+from error_fields import raises_error
 from loopdbg.debugger.export_formats.junit import JUnitCase, write_report
 from loopdbg.runtime.errors import UsageError
 
@@ -59,5 +59,5 @@ def test_empty_report_is_valid(tmp_path: Path) -> None:
 
 
 def test_unwritable_report_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere.x\.xml: cannot be written: No such file"):
+    with raises_error(UsageError, got="No such file or directory"):
         write_report(tmp_path / "nowhere" / "x.xml", [])

@@ -17,6 +17,7 @@ from onnx import numpy_helper
 import loopdbg
 from cli_runner import run_cli as command
 from cli_runner import save_text_model
+from error_fields import raises_error
 from extraction_checks import check_onnxruntime_agrees, extract_every_part, load_sidecar_data
 from loopdbg.debugger.extract.capture_runs import CaptureRuns, LoopEntryRef
 from loopdbg.debugger.extract.extract_loop import ExtractionResult, extract, find_loop
@@ -327,9 +328,9 @@ def test_entries_of_a_nested_loop(tmp_path: Path) -> None:
     result = extract(runs, LoopEntryRef(inner, (2,)), 1, tmp_path / "part")
     fed, inputs = load_sidecar_data(result)
     assert (fed["i"], fed["j"], fed["u"], inputs["u_out"]) == (2, 1, 1, 3)
-    with pytest.raises(UsageError, match="has no iteration 0 of entry 5"):
+    with raises_error(UsageError, loop="Loop_1", iteration=0):
         extract(runs, LoopEntryRef(inner, (5,)), 0, tmp_path / "part2")
-    with pytest.raises(UsageError, match=r"no iteration 2: it ended after 2"):
+    with raises_error(UsageError, loop="Loop_1", iteration=2):
         extract(runs, LoopEntryRef(inner, (2,)), 2, tmp_path / "part2")
     assert not (tmp_path / "part2").exists()
 

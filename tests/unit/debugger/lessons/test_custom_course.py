@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from lesson_driver import LessonDriver
 from loopdbg.debugger.lessons.course_reader import read_course
 from loopdbg.debugger.lessons.question import ValueQuestion
@@ -179,7 +180,7 @@ def test_missing_or_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(loopdbg.UsageError, match=r"course.toml: is no TOML"):
         read_course(tmp_path)
     (tmp_path / "course.toml").write_text('title = "One"\nlessons = ["none.toml"]\n')
-    with pytest.raises(loopdbg.UsageError, match=r"none.toml: cannot be read: No such file"):
+    with raises_error(loopdbg.UsageError, got="No such file or directory"):
         read_course(tmp_path)
 
 

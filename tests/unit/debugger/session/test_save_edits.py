@@ -15,6 +15,7 @@ import loopdbg
 import onnxruntime_peer
 import openvino_peer
 from cli_runner import save_text_model as saved
+from error_fields import raises_error
 from loopdbg.debugger.frontends.console.console import Console
 from loopdbg.runtime.errors import ModelError, UsageError
 from loopdbg.runtime.frame import frame_reader
@@ -236,7 +237,7 @@ def test_unwritable_target_is_refused(tmp_path: Path) -> None:
         session.save(tmp_path / "fixed.onnx")
     other = loopdbg.Session(model(CELL), INPUTS)
     other.assign("h = 2 * h")
-    with pytest.raises(UsageError, match="came from no file"):
+    with raises_error(UsageError, name="cell"):
         other.save(tmp_path / "b.onnx")
 
 
@@ -272,5 +273,5 @@ def test_recording_has_nothing_to_save(tmp_path: Path) -> None:
     record_run(tmp_path / "t.loopdb", loaded, inputs)[0].close()
     with loopdbg.Trace.open(tmp_path / "t.loopdb") as trace:
         replay = loopdbg.Replay(trace)
-        with pytest.raises(UsageError, match="saving a changed model is not possible"):
+        with raises_error(UsageError, name="saving a changed model"):
             replay.save(tmp_path / "fixed.onnx")

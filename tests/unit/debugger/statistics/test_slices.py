@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from error_fields import raises_error
 from loopdbg.debugger.statistics.element_search import find_next, is_not_finite
 from loopdbg.debugger.statistics.element_search import parse_predicate as meant
 from loopdbg.debugger.statistics.number_format import NumberFormat, format_element
@@ -176,7 +177,7 @@ def test_numpy_text_round_trip_of_low_bit_types(dtype: type) -> None:
 def test_numpy_text_of_strings_round_trips_and_large_tensors_are_refused() -> None:
     words = np.array([["a", 'b"'], ["", "ü"]], object)
     assert (eval(numpy_text(words), {"np": np}) == words).all()
-    with pytest.raises(UsageError, match="too many"):
+    with raises_error(UsageError, expected="at most 10000 elements", got="100000"):
         numpy_text(np.zeros(100_000))
 
 
@@ -188,9 +189,9 @@ def test_slice_is_written_to_files(tmp_path, array) -> None:  # type: ignore[no-
     assert back.dtype == array.dtype and np.array_equal(back, array)
     with pytest.raises(UsageError, match="there already"):
         save_npy(path, TensorRef.from_array(array))
-    with pytest.raises(UsageError, match="name it"):
+    with raises_error(UsageError, expected=".npy"):
         save_npy(tmp_path / "h.txt", TensorRef.from_array(array))
-    with pytest.raises(UsageError, match="cannot be written"):
+    with raises_error(UsageError, got="No such file or directory"):
         save_npy(tmp_path / "no" / "h.npy", TensorRef.from_array(array))
 
 

@@ -15,6 +15,7 @@ from cli_runner import run_cli as command
 from cli_runner import start_cli
 from cli_runner import wait_for_exit as wait
 from comparable_values import exact_bits
+from error_fields import raises_error
 from loopdbg.debugger.session.snapshot import FrameSnapshot
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from loopdbg.debugger.trace.replay import Replay
@@ -138,7 +139,7 @@ def test_replay_moves_in_both_directions(tmp_path: Path) -> None:
         assert replay.frame.iteration == 7 and replay.frame.scan_outputs["s"].tolist() == list(range(7))
         replay.until(9)
         assert replay.frame.iteration == 9
-        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations, where"):
+        with raises_error(UsageError, loop="Loop_0", iteration=99):
             replay.goto(99)
         assert replay.stop.reason == "loop end"
         with pytest.raises(UsageError, match=r"loop 'Loop_0' has no iteration 99: it ends after 10 iterations$"):
@@ -190,7 +191,7 @@ def test_partial_recording_shows_what_it_has(tmp_path: Path) -> None:
         # The values carried into iteration 7 are unknown, and some scan elements are missing.
         assert frame.back_edges[0].previous is None and frame.back_edges[0].value == 8
         assert frame.scan_outputs == {} and [int(e) for e in frame_reader(frame).scan_tail(0, 9)[3]] == [3, 7]
-        with pytest.raises(UsageError, match="the nearest are 4 and 8"):
+        with raises_error(UsageError, loop="Loop_0", iteration=6):
             replay.goto(6)
         with pytest.raises(KeyError, match="a recording with nodes holds all body values"):
             frame.values["one"]
@@ -224,7 +225,7 @@ def test_truncated_recordings_are_replayed(tmp_path: Path) -> None:
     with loopdbg.Trace.open(tmp_path / "nothing") as trace:
         replay = Replay(trace)
         assert replay.stop.reason == "interrupt" and replay.frame.loop is None
-        with pytest.raises(UsageError, match="holds no boundary"):
+        with raises_error(UsageError, name="step"):
             replay.step()
 
 

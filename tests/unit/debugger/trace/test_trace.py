@@ -14,6 +14,7 @@ import pytest
 
 import loopdbg
 from comparable_values import all_exact_bits, exact_bits
+from error_fields import raises_error
 from loopdbg.debugger.trace import recorder as recorders
 from loopdbg.debugger.trace import writer as writers
 from loopdbg.debugger.trace.reader import store_of
@@ -216,7 +217,7 @@ def test_entries_and_lookups(tmp_path: Path) -> None:
         first = trace.boundary(inner.path, [2], 1)
         assert_same_boundary(first, next(b for b in seen if b.entry == (2,) and b.iteration == 1))
         assert first.ended is None and trace.boundary(1, (2,), 2).ended is StoppedBy.TRIP_COUNT
-        with pytest.raises(UsageError, match="before iteration 9 of entry 2 of '1' is not recorded"):
+        with raises_error(UsageError, loop="1", iteration=9):
             trace.boundary(1, (2,), 9)
         with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
             trace.boundaries("x")
@@ -235,7 +236,7 @@ def test_every_and_only(tmp_path: Path) -> None:
     assert [dict(b.scanned) for b in results] == [{}] * 4
     # A body value that is requested by name needs no --record-nodes.
     assert [b.computed.keys() for b in results] == [set(), {"keep"}, {"keep"}, {"keep"}]
-    with pytest.raises(UsageError, match=r"no loop of the model has a value 'v_inn' .*; did you mean 'v_in'"):
+    with raises_error(UsageError, name="v_inn"):
         record_run(tmp_path / "u.loopdb", model(COUNT), inputs, only=["v_inn"])
     assert not (tmp_path / "u.loopdb").exists()
 
@@ -315,16 +316,16 @@ def test_file_is_overwritten_only_on_request(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine")
     for force in (False, True):
-        with pytest.raises(UsageError, match="is no trace; it is left as it is"):
+        with raises_error(UsageError, expected="a trace"):
             record_run(other, loaded, inputs, force=force)
     assert other.read_text(encoding="utf-8") == "mine"
     foreign = tmp_path / "foreign.db"
     with sqlite3.connect(foreign) as db:
         db.execute("CREATE TABLE t (a)")
     db.close()
-    with pytest.raises(UsageError, match="is no trace"):
+    with raises_error(UsageError, expected="a trace"):
         record_run(foreign, loaded, inputs, force=True)
-    with pytest.raises(UsageError, match="is a folder"):
+    with raises_error(UsageError, expected="a file", got="a folder"):
         record_run(tmp_path, loaded, inputs)
     with pytest.raises(UsageError, match="there is no folder"):
         record_run(tmp_path / "none" / "t.loopdb", loaded, inputs)
@@ -458,7 +459,7 @@ def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: p
 
     run = loaded.execute(inputs, on_iteration=hook)
     recorder.finish(run)
-    with pytest.raises(TraceError, match="recording stopped: database or disk is full; the first") as raised:
+    with raises_error(TraceError, got="database or disk is full") as raised:
         recorder.close()
     assert exact_bits(run.outputs["v"]) == exact_bits(loaded.run(inputs)["v"])
     assert len(messages) == 1 and "disk is full" in messages[0]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cli_runner import run_cli
+from error_fields import raises_error
 from loopdbg import UsageError
 from loopdbg.debugger.export_formats.format_registry import EXPORT_FORMATS
 from loopdbg.debugger.trace.export_formats import write_trace
@@ -181,6 +182,6 @@ def test_invalid_exports_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert "is no regular file" in run_cli(capsys, "export", path, link).error_line
         with (
             TraceStore.open(path) as trace,
-            pytest.raises(UsageError, match="cannot be written: No space left on device"),
+            raises_error(UsageError, got="No space left on device"),
         ):
             write_trace(TraceExporter(trace), EXPORT_FORMATS[".csv"], link)

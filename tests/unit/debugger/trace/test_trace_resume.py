@@ -12,6 +12,7 @@ import pytest
 import loopdbg
 from cli_runner import run_cli as command
 from comparable_values import all_exact_bits
+from error_fields import raises_error
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.debugger.trace import resume_checkpoints
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions, ResumedRecorder
@@ -252,7 +253,7 @@ def test_unsuitable_trace_is_refused(tmp_path: Path) -> None:
     other, _ = sample("fibonacci.onnx")
     with (
         TraceStore.open(path) as trace,
-        pytest.raises(UsageError, match=r"was recorded with another model \(newton_sqrt.onnx\)"),
+        raises_error(UsageError, name="model", expected="newton_sqrt.onnx", got="fibonacci.onnx"),
     ):
         find_resume_point(trace, other)
     resume_run(path, loaded, None, True)

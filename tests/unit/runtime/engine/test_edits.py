@@ -11,6 +11,7 @@ import loopdbg
 from comparable_values import exact_bits
 from engine_state import finish, resume, slot_index, step
 from engine_tiers import optimizer_of, start_engine
+from error_fields import raises_error
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
@@ -245,7 +246,7 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
     engine.editor.set(slot_index(m, "x"), x[:4] if axis_first else x[:, :4])
     assert outputs(engine, m)["y"].shape == (4, 2)
     engine = stopped_engine(m, {"x": x, "h0": [0, 0]}, 2)
-    with pytest.raises(loopdbg.UsageError, match="tensor of numbers") as caught:
+    with raises_error(loopdbg.UsageError, name="x", loop="Scan_0", expected="a tensor of numbers") as caught:
         engine.editor.set(slot_index(m, "x"), None)
     assert (caught.value.name, caught.value.expected) == ("x", "a tensor of numbers")
     with pytest.raises(loopdbg.UsageError, match="no axis") as caught:
@@ -261,7 +262,7 @@ def test_the_iteration_number_of_one_iteration(hot_after: int) -> None:
     engine.editor.set(slot_index(m, "i"), 100)
     assert outputs(engine, m)["v"] == 0 + 1 + 2 + 100 + 4
     engine = stopped_engine(m, {"M": 5, "v0": 0.0}, 3)
-    with pytest.raises(loopdbg.UsageError, match=r"'i' must stay int64 \[\], got float32 \[\]") as caught:
+    with raises_error(loopdbg.UsageError, name="i", expected="int64 []", got="float32 []") as caught:
         engine.editor.set(slot_index(m, "i"), np.float32(1))
     assert caught.value.fields == {"name": "i", "expected": "int64 []", "got": "float32 []"}
 
@@ -283,7 +284,7 @@ def test_a_sequence_is_copied() -> None:
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["lengths"], [1, 2, 2])
     assert [part.tolist() for part in results["t"]] == [[1.0], [2.0]]
-    with pytest.raises(loopdbg.UsageError, match="cannot be set to a object") as caught:
+    with raises_error(loopdbg.UsageError, name="a", got="object") as caught:
         engine.editor.set(slot_index(m, "a"), object())
     assert caught.value.fields == {"name": "a", "got": "object"}
 

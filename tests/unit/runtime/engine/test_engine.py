@@ -14,6 +14,7 @@ import pytest
 import loopdbg
 from engine_state import CHook
 from engine_tiers import optimizer_of, requires_unchecked_build, start_engine
+from error_fields import raises_error
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine import selfcheck
 from loopdbg.runtime.engine.engine import Engine
@@ -77,8 +78,8 @@ def test_one_element_vectors_serve_as_trip_count_and_condition() -> None:
 
 def test_a_trip_count_of_two_elements_is_an_error() -> None:
     text = COUNT.replace("(int64 M,", "(int64[2] M,")
-    with pytest.raises(
-        loopdbg.ExecutionError, match=r"trip count 'M' is int64 \[2\]; it must be one integer"
+    with raises_error(
+        loopdbg.ExecutionError, loop="Loop_0", name="M", expected="one integer", got="int64 [2]"
     ) as caught:
         run(text, M=[3, 4], cond=True, v0=0, bound=9)
     assert caught.value.fields == {"loop": "Loop_0", "name": "M", "expected": "one integer", "got": "int64 [2]"}
@@ -206,7 +207,9 @@ def test_a_carried_value_keeps_its_dtype() -> None:
     d (int64 M, float v0) => (float v) {
       v = Loop <body = body (int64 i, bool c, float x) => (bool c, double y) { y = Cast <to = 11> (x) }> (M, , v0)
     }"""
-    with pytest.raises(loopdbg.ExecutionError, match="iteration 0: the back edge to 'x' carries float64") as caught:
+    with raises_error(
+        loopdbg.ExecutionError, loop="Loop_0", iteration=0, name="x", expected="float32", got="float64"
+    ) as caught:
         run(text, M=2, v0=1)
     assert (caught.value.loop, caught.value.iteration, caught.value.name) == ("Loop_0", 0, "x")
     assert (caught.value.expected, caught.value.got) == ("float32", "float64")
@@ -248,7 +251,7 @@ def scan_of(shape_expression: str) -> str:
 
 
 def test_scan_elements_of_changing_size_are_an_error() -> None:
-    with pytest.raises(loopdbg.ExecutionError, match=r"iteration 1: scan output 's' got \[2\] from 'e', after \[1\]"):
+    with raises_error(loopdbg.ExecutionError, loop="Loop_1", iteration=1, name="s", expected="[1]", got="[2]"):
         run(scan_of("Add (row, one)"), M=3)
 
 
@@ -419,7 +422,7 @@ ENDLESS = COUNT.replace("(M, cond, v0)", "( , cond, v0)")
 def test_a_limit_stops_a_loop() -> None:
     result = model(ENDLESS).execute({"M": 0, "cond": True, "v0": 0, "bound": 10**9}, max_iterations=1000)
     assert (result.stopped_by, result.loops[0].iterations, result.loops[0].stopped_by) == ("limit", 1000, "limit")
-    with pytest.raises(loopdbg.LimitError, match="reached the limit of 7 iterations") as caught:
+    with raises_error(loopdbg.LimitError, loop="Loop_0", iteration=7) as caught:
         model(ENDLESS).run({"M": 0, "cond": True, "v0": 0, "bound": 10**9}, max_iterations=7)
     assert (caught.value.loop, caught.value.iteration) == ("Loop_0", 7)
 
@@ -440,7 +443,7 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 def test_a_loop_that_nothing_can_end_is_refused(text: str) -> None:
     m = model(text)
     inputs = {"M": 0, "cond": True, "v0": 0, "bound": 0}
-    with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N") as caught:
+    with raises_error(loopdbg.LimitError, loop="Loop_0", iteration=None) as caught:
         m.run(inputs)
     assert caught.value.fields == {"loop": "Loop_0"}
     assert m.execute(inputs, max_iterations=20).loops[0].iterations == 20
@@ -534,7 +537,7 @@ def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:
 
 
 def test_an_operator_with_too_few_outputs_is_an_error() -> None:
-    with pytest.raises(loopdbg.ExecutionError, match="it has 2 outputs, but the operator gives only 1") as caught:
+    with raises_error(loopdbg.ExecutionError, node="Neg_0", op_type="Neg", expected="2 outputs", got="1") as caught:
         run("g (float x) => (float y) { y, z = Neg (x) }", x=1)
     error = caught.value
     assert (error.op_type, error.loop, error.expected, error.got) == ("Neg", None, "2 outputs", "1")

@@ -10,6 +10,7 @@ import pytest
 
 import loopdbg
 from comparable_values import all_exact_bits
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Graph, Operation, OptionalType, Origin, SequenceType, System, TensorType, Value, loops
 from loopdbg.runtime.graph.graph_json import OmittedArray, graph_digest, graph_from_json, graph_to_json
@@ -90,9 +91,9 @@ def test_large_constants_are_left_out() -> None:
 
 def test_other_forms_and_damage_are_one_clear_error() -> None:
     good = json.loads(graph_to_json(model(NESTED).graph))
-    with pytest.raises(loopdbg.ModelError, match="has form 99; this program reads form 1"):
+    with raises_error(loopdbg.ModelError, name="version", expected="1", got="99"):
         graph_from_json(json.dumps({**good, "version": 99}))
-    with pytest.raises(loopdbg.ModelError, match="is no loop graph"):
+    with raises_error(loopdbg.ModelError, expected="a loop graph"):
         graph_from_json("[]")
     for damaged in (
         "{",
@@ -102,7 +103,7 @@ def test_other_forms_and_damage_are_one_clear_error() -> None:
         json.dumps({**good, "graph": {**good["graph"], "system": "none"}}),
         json.dumps({**good, "graph": {**good["graph"], "inputs": [-1]}}),
     ):
-        with pytest.raises(loopdbg.ModelError, match="damaged"):
+        with raises_error(loopdbg.ModelError, name="graph"):
             graph_from_json(damaged)
 
 
@@ -129,5 +130,5 @@ def test_older_traces_have_the_line_of_a_script_alone() -> None:
 def test_a_damaged_origin(source: object) -> None:
     report = json.loads(graph_to_json(operation()))
     report["graph"]["nodes"][0]["source"] = source
-    with pytest.raises(ModelError, match="damaged"):
+    with raises_error(ModelError, name="graph"):
         graph_from_json(json.dumps(report))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from onnx import defs
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.registry import attribute_kinds, definitions, find_definition, resolve
@@ -42,11 +42,11 @@ def test_versions_take_the_attributes_of_the_newest_but_for_what_they_lack() -> 
 def test_what_a_version_lacks_is_refused() -> None:
     values: list[Value | None] = [Value(name) for name in "qkv"]
     node = Operation("a", "Attention", "", 24, values, [Value("y")], {"left_window_size": 1})
-    with pytest.raises(ModelError, match="left_window_size"):
+    with raises_error(ModelError, node="a", op_type="Attention", name="left_window_size"):
         resolve(node, System.ONNX)
     assert resolve(replace(node, version=25), System.ONNX).keywords["left_window_size"] == 1
     node = Operation("i", "PriorBox", "opset1", 1, values[:2], [Value("y")], {"flip": "true"})
-    with pytest.raises(ModelError, match="lacks its attribute 'offset'"):
+    with raises_error(ModelError, node="i", op_type="PriorBox", name="offset"):
         resolve(node, System.OPENVINO)
     node.attributes = {"offset": "0.5", "min_size": "4,8", "min_max_aspect_ratios_order": "false"}
     keywords = resolve(node, System.OPENVINO).keywords

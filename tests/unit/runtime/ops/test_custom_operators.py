@@ -11,6 +11,7 @@ import pytest
 
 import loopdbg
 from cli_runner import run_python_code
+from error_fields import raises_error
 from ir_builder import IrNetBuilder
 from loopdbg.runtime.ops import user_operators
 
@@ -88,7 +89,7 @@ def test_what_is_wrong_with_a_function(path: Path) -> None:
     with pytest.raises(loopdbg.ExecutionError) as caught:
         loopdbg.load(path).run(INPUTS)
     assert (caught.value.node, caught.value.expected, caught.value.got) == ("odd", "1 outputs", "0")
-    with pytest.raises(loopdbg.UsageError, match="a domain and a name"):
+    with raises_error(loopdbg.UsageError, expected="a domain and a name"):
         loopdbg.operator("my.domain", "")
 
 

@@ -10,6 +10,7 @@ import pytest
 import loopdbg
 import openvino_peer
 from cli_runner import run_cli as command
+from error_fields import raises_error
 from ir_builder import IrNetBuilder
 from loopdbg.runtime.errors import InputError, ModelError
 
@@ -30,9 +31,7 @@ def test_what_is_within_runs(tmp_path: Path, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("shape", [(6, 3, 2, 1), (0, 3, 2, 1), (1, 3, 1, 1), (1, 3, 2, 5), (1, 4, 2, 1)])
 def test_what_is_not_is_refused_as_in_openvino(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = bounded("1..5,3,2..,..4").save(tmp_path)
-    with pytest.raises(
-        InputError, match=r"input 'x' needs shape \[1\.\.5,3,2\.\.,0\.\.4\] float32, got shape"
-    ) as caught:
+    with raises_error(InputError, name="x", expected="float32[1..5,3,2..,0..4]") as caught:
         loopdbg.load(path).run({"x": np.zeros(shape, np.float32)})
     assert (caught.value.name, caught.value.got) == ("x", f"shape {list(shape)}")
     assert caught.value.expected == "float32[1..5,3,2..,0..4]"
@@ -41,7 +40,7 @@ def test_what_is_not_is_refused_as_in_openvino(tmp_path: Path, shape: tuple[int,
 
 
 def test_a_range_that_holds_nothing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no size is 5\.\.2"):
+    with raises_error(ModelError, node="x", op_type="Parameter", name="shape", got="5..2"):
         loopdbg.load(bounded("5..2").save(tmp_path))
 
 

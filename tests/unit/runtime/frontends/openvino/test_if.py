@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from ir_builder import (
     TRUE,
     IrNetBuilder,
@@ -96,7 +97,7 @@ def test_broken_ifs(save: SaveNet, change: TextReplacement, message: str) -> Non
 def test_an_if_without_a_branch(save: SaveNet) -> None:
     net = if_net()
     net.layers[3] = net.layers[3].replace("else_body>", "no_body>")
-    with pytest.raises(ModelError, match="If 'if' has no <else_body>"):
+    with raises_error(ModelError, node="if", op_type="If", name="else_body"):
         read(save(net))
 
 
@@ -108,7 +109,7 @@ def test_edges_of_a_branch_stay_inside(save: SaveNet) -> None:
         '<edge from-layer="5" from-port="0" to-layer="2" to-port="0"/>',
         1,
     )
-    with pytest.raises(ModelError, match=r"then branch of If 'if' names from-layer 5, .*no edge may join a body"):
+    with raises_error(ModelError, node="if", op_type="If", name="from-layer", got="5"):
         read(save(net))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from ir_builder import (
     TRUE,
     IrNetBuilder,
@@ -158,5 +159,7 @@ def test_broken_loops(save: SaveNet, net: Callable[[], IrNetBuilder], message: s
 def test_two_parameters_that_nothing_feeds(save: SaveNet) -> None:
     net = counting_loop(iteration=None)
     net.layers[4] = net.layers[4].replace(input_map_entry(3, 2), "")
-    with pytest.raises(ModelError, match=r"'i' \(layer 0\) and 'step' \(layer 2\) are marked as it or fed by no"):
+    with raises_error(
+        ModelError, node="loop", op_type="Loop", name="current_iteration", got="'i' (layer 0) and 'step' (layer 2)"
+    ):
         read(save(net))

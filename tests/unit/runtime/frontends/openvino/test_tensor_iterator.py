@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from ir_builder import (
     IrNetBuilder,
     SaveNet,
@@ -240,7 +241,7 @@ def test_broken_port_maps(save: SaveNet, change: TextReplacement, message: str) 
 def test_an_entry_for_a_port_without_an_edge(save: SaveNet) -> None:
     net = running_sum()
     net.edges = [text for text in net.edges if 'to-layer="2" to-port="1"' not in text]
-    with pytest.raises(ModelError, match="nothing is connected to input port 1"):
+    with raises_error(ModelError, node="ti", op_type="TensorIterator", name="input port 1"):
         read(save(net))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.tensorrt.control_flow import ILoop
 from loopdbg.runtime.frontends.tensorrt.enums import DataType, LoopOutput, TripLimit
@@ -200,7 +201,7 @@ def test_an_output_of_a_tensor_from_outside() -> None:
     loop, _ = doubling(net)
     loop.add_trip_limit(net.int32_const(2), TripLimit.COUNT)
     loop.add_loop_output(net.input_tensor("z"), LoopOutput.CONCATENATE).set_input(1, net.int32_const(2))
-    with pytest.raises(ModelError, match="tensor 'z' is not computed inside the loop"):
+    with raises_error(ModelError, node="(Unnamed Layer* 4) [LoopOutput]", op_type="ILoopOutputLayer", name="z"):
         net.graph()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.model import load
 from loopdbg.tui.cli import main
@@ -211,13 +212,13 @@ def test_several_networks_are_listed(tmp_path: Path) -> None:
 
 def test_a_function_that_is_not_there(tmp_path: Path) -> None:
     path = write_script(tmp_path, PARTS["the only parameter"])
-    with pytest.raises(ModelError, match=r"has no function 'biuld'; did you mean 'build'\?"):
+    with raises_error(ModelError, name="biuld", expected="it has 'fill', 'build'"):
         load(f"{path}:biuld")
-    with pytest.raises(ModelError, match=r"has no function 'zzz'; it has 'fill', 'build'"):
+    with raises_error(ModelError, name="zzz", expected="it has 'fill', 'build'"):
         load(f"{path}:zzz")
-    with pytest.raises(ModelError, match="calls something else than a function 'np'"):
+    with raises_error(ModelError, name="np", expected="it has 'fill', 'build'"):
         load(f"{path}:np")
-    with pytest.raises(ModelError, match="'a b' cannot be the name of a function"):
+    with raises_error(ModelError, name="a b"):
         load(f"{path}:a b")
     with pytest.raises(ModelError, match=r"nothing\.py: no such file"):
         load(tmp_path / "nothing.py:build")
@@ -231,7 +232,7 @@ def test_files_that_are_no_scripts(tmp_path: Path) -> None:
             load(path)
     path.unlink()
     path.mkdir()
-    with pytest.raises(ModelError, match="is a folder"):
+    with raises_error(ModelError, expected="a file", got="a folder"):
         load(path)
 
 
@@ -324,7 +325,7 @@ def test_a_build_refuses_what_tensorrt_refuses(tmp_path: Path) -> None:
     text = HEAD + CREATE + "x = network.add_input('x', trt.float32, ())\nloop = network.add_loop()\n"
     text += "r = loop.add_recurrence(x).get_output(0)\n"
     text += "network.mark_output(loop.add_loop_output(r, trt.LoopOutput.LAST_VALUE).get_output(0))\n"
-    with pytest.raises(ModelError, match=r"model\.py:7: .*has no trip limit"):
+    with raises_error(ModelError, node="loop_0", op_type="ILoop", name="trip limit"):
         load_script(tmp_path, text + end)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ExecutionError, ModelError
 from loopdbg.runtime.frontends.tensorrt.dims import Dims, Permutation
 from loopdbg.runtime.frontends.tensorrt.enums import (
@@ -262,7 +263,7 @@ def test_assertion() -> None:
     assert model.run({"x": np.float32(1)})["out0"] == 1
     with pytest.raises(ExecutionError, match="x has to be positive"):
         model.run({"x": np.float32(-1)})
-    with pytest.raises(ModelError, match="never holds: no"):
+    with raises_error(ModelError, node="(Unnamed Layer* 1) [Assertion]", op_type="IAssertionLayer", name="no"):
         build_network(lambda net: net.add_assertion(net.const(False, bool), "no"), {})[0].graph()
 
 
