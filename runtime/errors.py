@@ -227,6 +227,11 @@ def file_error(kind: type[ErrorKind], path: object, problem: str, error: OSError
     return kind(f"{path}: {problem}: {reason}", name=str(path), got=reason)
 
 
+def missing_folder_error(path: object, folder: object) -> UsageError:
+    """The error for a file in a folder that does not exist."""
+    return UsageError(f"{path}: there is no folder '{folder}'", name=str(folder), expected="a folder")
+
+
 #: NumPy's messages for shapes that exceed its index type.
 _SIZE_OVERFLOW_TEXTS = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
 

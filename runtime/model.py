@@ -131,6 +131,7 @@ def _reopened(path: str, function: str, weights: str, stacked: bool, digest: str
             f"{path}: it, or a file in the same folder, has changed since the pickled model was opened; "
             "open it again and pickle that",
             name=str(path),
+            got="a changed file",
         )
     model.state.update(state)
     return model

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...runtime.atomic_file import atomic_folder
-from ...runtime.errors import Remedy, UsageError, file_error
+from ...runtime.errors import Remedy, UsageError, file_error, missing_folder_error
 from ..export_formats.onnx_test_data import write_test_data
 
 __all__ = ["TEST_DATA_FOLDER", "check_folder", "write_folder", "write_test_data"]
@@ -43,10 +43,11 @@ def check_folder(target: Path, force: bool) -> None:
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target}: is a file; give a folder", name=str(target), expected="a folder", got="a file")
     if not target.absolute().parent.is_dir():
-        raise UsageError(
-            f"{target}: there is no folder '{target.absolute().parent}'", name=str(target.absolute().parent)
-        )
+        raise missing_folder_error(target, target.absolute().parent)
     if target.is_dir() and any(target.iterdir()) and not force:
         raise UsageError(
-            f"{target}: has something in it already; give another folder", Remedy.WRITE_INTO_FOLDER, name=str(target)
+            f"{target}: has something in it already; give another folder",
+            Remedy.WRITE_INTO_FOLDER,
+            name=str(target),
+            expected="an empty folder",
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import UsageError, missing_folder_error
 from ...runtime.graph import Array, SlicedInput, System, Value
 from ...runtime.model import Model
 from ...runtime.modelfile.edited_copy import write_edited_copy
@@ -58,14 +58,14 @@ def _check_target(model: Model, target: Path, force: bool) -> Path:
         raise UsageError(f"{target}: name it {suffix}, as the model is", name=str(target), expected=suffix)
     folder = target.absolute().parent
     if not folder.is_dir():
-        raise UsageError(f"{target}: there is no folder '{folder}'", name=str(folder))
+        raise missing_folder_error(target, folder)
     files = [target, *([target.with_suffix(".bin")] if suffix == ".xml" else [])]
     sources = [model.path, model.graph.weights or model.path.with_suffix(".bin")]
     for file in files:
         if file.exists() and any(source.exists() and file.samefile(source) for source in sources):
-            raise UsageError(f"{file}: is the model itself; give another name", name=str(file))
+            raise UsageError(f"{file}: is the model itself; give another name", name=str(file), got="the model")
         if file.exists() and not force:
-            raise UsageError(f"{file}: is there already; give another name", name=str(file))
+            raise UsageError(f"{file}: is there already; give another name", name=str(file), expected="a new file")
     return model.path
 
 

@@ -72,7 +72,7 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
     if path.suffix != ".npy":
         raise UsageError(f"{path}: name it .npy", name=str(path), expected=".npy")
     if path.exists():
-        raise UsageError(f"{path}: is there already; give another name", name=str(path))
+        raise UsageError(f"{path}: is there already; give another name", name=str(path), expected="a new file")
     dtype = tensor.dtype
     strings: Array | None = None
     if dtype.hasobject:

@@ -144,7 +144,7 @@ class TraceDatabase:
     def damage_error(self, problem: object) -> TraceError:
         """The error for a damaged trace."""
         message = one_line(problem) if isinstance(problem, Exception) else str(problem)
-        return TraceError(f"{self.path}: the trace is damaged: {message}")
+        return TraceError(f"{self.path}: the trace is damaged: {message}", name=str(self.path), got=message)
 
     def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
         """The value of a row of ``value``: its id, type, same and data."""
@@ -192,7 +192,7 @@ def _header(path: Path) -> bytes:
         with open_regular_file(path) as file:
             return file.read(72)
     except FileNotFoundError:
-        raise TraceError(f"{path}: no such file", name=str(path)) from None
+        raise TraceError(f"{path}: no such file", name=str(path), expected="a trace", got="no file") from None
     except OSError as error:
         raise file_error(TraceError, path, "cannot be read", error) from None
 
@@ -215,12 +215,12 @@ def _recover_journal(path: Path) -> None:
 def _read_error(path: Path, error: Exception) -> TraceError:
     message = (isinstance(error, OSError) and error.strerror) or one_line(error)
     if isinstance(error, OSError) or "disk I/O error" in message:
-        return TraceError(f"{path}: cannot be read: {message}")
+        return TraceError(f"{path}: cannot be read: {message}", name=str(path), got=message)
     if "unable to open" in message or "readonly" in message:
         # The log of an unclosed trace needs a file in the same folder.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
         return TraceError(f"{path}: cannot be opened ({message}){hint if _has_log(path) else ''}")
-    return TraceError(f"{path}: the trace is damaged: {message}")
+    return TraceError(f"{path}: the trace is damaged: {message}", name=str(path), got=message)
 
 
 def _has_log(path: Path) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_file import discard, replace_database, unfinished_path
-from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
+from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, missing_folder_error, one_line
 from ...runtime.frontends import SQLITE_MAGIC
 from ...runtime.signal_deferral import defer_signals
 from ...runtime.stable_file import open_regular_file
@@ -170,9 +170,7 @@ def _check_target(path: Path, force: bool) -> None:
             got="a folder",
         )
     if not resolve_link(path).parent.is_dir():
-        raise UsageError(
-            f"{path}: there is no folder '{resolve_link(path).parent}'", name=str(resolve_link(path).parent)
-        )
+        raise missing_folder_error(path, resolve_link(path).parent)
     if path.exists() and not path.is_file():
         raise UsageError(
             f"{path}: is no regular file; it is left as it is, give another name",
@@ -187,7 +185,9 @@ def _check_target(path: Path, force: bool) -> None:
                 expected="a trace",
             )
         if not force:
-            raise UsageError(f"{path}: a trace is there already", Remedy.OVERWRITE, name=str(path))
+            raise UsageError(
+                f"{path}: a trace is there already", Remedy.OVERWRITE, name=str(path), expected="a new file"
+            )
 
 
 def is_trace(path: Path) -> bool:

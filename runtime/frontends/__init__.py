@@ -107,7 +107,7 @@ def _check_regular_file(path: str | os.PathLike[str], hint: str) -> None:
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise ModelError(f"{path}: no such file; {hint}", name=str(path)) from None
+        raise ModelError(f"{path}: no such file; {hint}", name=str(path), got="no file") from None
     except OSError as error:
         raise file_error(ModelError, path, "cannot be read", error) from None
     if stat.S_ISDIR(mode):

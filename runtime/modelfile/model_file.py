@@ -134,7 +134,7 @@ class ModelFile(ABC, Generic[Location]):
                 self._original_values[reread] = original
 
     def _changed_error(self) -> ModelError:
-        return ModelError(f"{self.path}: {self.FILE_CHANGED_MESSAGE}", name=str(self.path))
+        return ModelError(f"{self.path}: {self.FILE_CHANGED_MESSAGE}", name=str(self.path), got="a changed file")
 
 
 def _scalar_like(value: Value | None, number: Any, default: Any) -> Array:

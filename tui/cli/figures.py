@@ -19,7 +19,7 @@ from ...debugger.plot_api import (
 )
 from ...debugger.plots.figure_files import check_suffix, save_drawing, save_figure
 from ...debugger.sweep.read_rows import ROW_FILE_SUFFIXES
-from ...runtime.errors import LoopdbgError, ModelError, UsageError
+from ...runtime.errors import LoopdbgError, ModelError, UsageError, missing_folder_error
 from ...runtime.frontends import is_sqlite_file, split_model_path
 from ...runtime.model import Data, Model
 from ...runtime.text import count_text
@@ -40,7 +40,7 @@ def draw_plot(options: argparse.Namespace) -> int:
     path: Path = options.output
     check_suffix(path)
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder '{path.parent}'", name=str(path.parent))
+        raise missing_folder_error(path, path.parent)
     if options.against is not None and options.what not in ("carried", "norms"):
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
     if options.what == "condition" and options.name is not None:

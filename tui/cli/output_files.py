@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import UsageError, file_error, one_line
+from ...runtime.errors import UsageError, file_error, missing_folder_error, one_line
 from ...runtime.model import Data, Port
 from ...runtime.stable_file import open_regular_file
 
@@ -33,7 +33,7 @@ def check_output_target(name: str, kind: str, read: Iterable[Path] = (), option:
         raise UsageError(f"{label}: is a folder; give a file, such as {example}, or {path}/ for ONNX test data")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise UsageError(f"{label}: there is no folder '{folder}'", name=str(folder))
+        raise missing_folder_error(label, folder)
     advice = "it is left as it is, give another name"
     if any(is_same_file(path, other) for other in read):
         raise UsageError(f"{label}: this command reads or records that file; {advice}")

@@ -16,9 +16,10 @@ from numpy._core.multiarray import get_handler_name
 import loopdbg
 from error_fields import raises_error
 from loopdbg.runtime.api_boundary import ApiBoundary, call_user, public, public_class
-from loopdbg.runtime.errors import ErrorFields, Remedy
+from loopdbg.runtime.errors import ErrorFields, Remedy, file_error, missing_folder_error
 from loopdbg.runtime.graph import SequenceType, TensorType
 from loopdbg.runtime.input_validation import check_value
+from loopdbg.runtime.ops.axis_arguments import shape_error, unknown_value_error
 from text_models import SAMPLES
 
 
@@ -140,6 +141,35 @@ def test_errors_keep_their_fields_between_processes_and_when_reworded() -> None:
         assert str(copy).endswith("no; give it as inputs={'x': ...}")
     plain = loopdbg.UsageError("no")
     assert plain.fields == {} and plain.node is plain.iteration is None
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "fields"),
+    [
+        (
+            file_error(loopdbg.ModelError, "m.onnx", "cannot be read", PermissionError(13, "Permission denied")),
+            "m.onnx: cannot be read: Permission denied",
+            {"name": "m.onnx", "got": "Permission denied"},
+        ),
+        (
+            missing_folder_error("a/b.npz", "a"),
+            "a/b.npz: there is no folder 'a'",
+            {"name": "a", "expected": "a folder"},
+        ),
+        (
+            shape_error("mask", (3,), "does not broadcast to (2, 4)"),
+            "mask of shape (3,) does not broadcast to (2, 4)",
+            {"name": "mask", "expected": None, "got": "(3,)"},
+        ),
+        (
+            unknown_value_error("mode", "cubic", ("nearest", "linear")),
+            "attribute mode='cubic' is not one of nearest, linear",
+            {"name": "mode", "expected": "nearest, linear", "got": "'cubic'"},
+        ),
+    ],
+)
+def test_families_of_errors_share_their_sentence(error: loopdbg.LoopdbgError, text: str, fields: ErrorFields) -> None:
+    assert (str(error), error.fields) == (text, fields)
 
 
 @pytest.mark.parametrize(

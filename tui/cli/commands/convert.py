@@ -7,7 +7,7 @@ import keyword
 import os
 from pathlib import Path
 
-from ....runtime.errors import InputError, UsageError, file_error
+from ....runtime.errors import InputError, UsageError, file_error, missing_folder_error
 from ....runtime.text import plural
 from .. import terminal
 from ..command import Command, int_at_least
@@ -108,7 +108,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
             raise UsageError(f"{target}: '{target.stem}' is no name of a Python module")
         folder = Path(os.path.realpath(target)).parent
         if not folder.is_dir():
-            raise UsageError(f"{target}: there is no folder '{folder}'")
+            raise missing_folder_error(target, folder)
         for path in (target, weights):
             if model is not None and is_same_file(path, model):
                 raise UsageError(f"{path}: is the model itself; give another name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ....runtime.errors import UsageError
+from ....runtime.errors import UsageError, missing_folder_error
 from ....runtime.text import group_digits, plural
 from .. import terminal
 from ..command import Command, int_at_least
@@ -85,5 +85,5 @@ docs/traces.md says how the arrays and the columns are called."""
         if target.suffix != ".json":
             raise UsageError(f"{target}: name it .json, which is what Model Explorer takes")
         if not target.absolute().parent.is_dir():
-            raise UsageError(f"{target}: there is no folder '{target.parent}'")
+            raise missing_folder_error(target, target.parent)
         return export_node_data(options, target)

@@ -225,15 +225,15 @@ def test_unwritable_target_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing was changed"):
         session.save(tmp_path / "fixed.onnx")
     session.assign("h = 2 * h")
-    for target, why in (
-        (path, "is the model itself"),
-        (tmp_path / "fixed.xml", "name it .onnx"),
-        (tmp_path / "no" / "fixed.onnx", "there is no folder"),
-    ):
-        with pytest.raises(UsageError, match=why):
-            session.save(target, force=True)
+    other_suffix, other_folder = tmp_path / "fixed.xml", tmp_path / "no" / "fixed.onnx"
+    with raises_error(UsageError, name=path, got="the model"):
+        session.save(path, force=True)
+    with raises_error(UsageError, name=other_suffix, expected=".onnx"):
+        session.save(other_suffix, force=True)
+    with raises_error(UsageError, name=other_folder.parent, expected="a folder"):
+        session.save(other_folder, force=True)
     session.save(tmp_path / "fixed.onnx")
-    with pytest.raises(UsageError, match="is there already"):
+    with raises_error(UsageError, name=tmp_path / "fixed.onnx", expected="a new file"):
         session.save(tmp_path / "fixed.onnx")
     other = loopdbg.Session(model(CELL), INPUTS)
     other.assign("h = 2 * h")
@@ -246,7 +246,7 @@ def test_changed_file_is_refused(tmp_path: Path) -> None:
     session = session_of(path)
     session.assign("h = 2 * h")
     saved(tmp_path, NESTED)
-    with pytest.raises(ModelError, match="changed since it was opened"):
+    with raises_error(ModelError, name=path, got="a changed file"):
         session.save(tmp_path / "fixed.onnx")
 
 

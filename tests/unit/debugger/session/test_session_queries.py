@@ -146,7 +146,7 @@ def test_run_is_recorded_without_moving_the_session(tmp_path: Path) -> None:
                 refused(tmp_path / "other")
         with raises_error(loopdbg.UsageError, name="a branch"):
             replay.compare()
-    with pytest.raises(loopdbg.UsageError, match=r"run\.loopdb"):
+    with raises_error(loopdbg.UsageError, name=tmp_path / "run.loopdb", expected="a new file"):
         stepped.record(tmp_path / "run.loopdb")
     stepped.set("x", 3.0)
     with pytest.raises(loopdbg.UsageError, match="no run from the beginning"):
@@ -164,7 +164,7 @@ def test_iteration_and_whole_loop_are_extracted_as_models(tmp_path: Path) -> Non
     first = stepped.extract(tmp_path / "one")
     assert (first.iteration, first.loop) == (2, "sqrt") and loopdbg.load(first.model).inputs
     assert stepped.extract(tmp_path / "all", whole=True).iteration is None
-    with pytest.raises(loopdbg.UsageError, match="one"):
+    with raises_error(loopdbg.UsageError, name=tmp_path / "one", expected="an empty folder"):
         stepped.extract(tmp_path / "one")
     assert stepped.extract(tmp_path / "one", force=True).iteration == 2
 

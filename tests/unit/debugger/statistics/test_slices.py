@@ -187,11 +187,11 @@ def test_slice_is_written_to_files(tmp_path, array) -> None:  # type: ignore[no-
     save_npy(path, TensorRef.from_array(array))
     back = np.load(path)
     assert back.dtype == array.dtype and np.array_equal(back, array)
-    with pytest.raises(UsageError, match="there already"):
+    with raises_error(UsageError, name=path, expected="a new file"):
         save_npy(path, TensorRef.from_array(array))
-    with raises_error(UsageError, expected=".npy"):
+    with raises_error(UsageError, name=tmp_path / "h.txt", expected=".npy"):
         save_npy(tmp_path / "h.txt", TensorRef.from_array(array))
-    with raises_error(UsageError, got="No such file or directory"):
+    with raises_error(UsageError, name=tmp_path / "no" / "h.npy", got="No such file or directory"):
         save_npy(tmp_path / "no" / "h.npy", TensorRef.from_array(array))
 
 

@@ -22,7 +22,7 @@ from loopdbg.debugger.trace.recorder import Recorder
 from loopdbg.debugger.trace.row_encoder import BoundaryBatch, RowEncoder, TypeTable
 from loopdbg.debugger.trace.trace_store import TraceStore
 from loopdbg.debugger.trace.writer import TraceFileWriter, WriteTransaction, is_trace
-from loopdbg.runtime.errors import TraceError, UsageError
+from loopdbg.runtime.errors import Remedy, TraceError, UsageError
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.graph.value_encoding import decode_value, encode_value
 from recordings import assert_same_boundary, record_run
@@ -306,9 +306,7 @@ def test_file_is_overwritten_only_on_request(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 2, "v0": 1.0}
     record_run(path, loaded, inputs)[0].close()
-    with pytest.raises(
-        UsageError, match=re.escape(f"{path}: a trace is there already; Options(force=True) overwrites it")
-    ):
+    with raises_error(UsageError, name=path, expected="a new file", remedy=Remedy.OVERWRITE):
         record_run(path, loaded, inputs)
     trace, _, _ = record_run(path, loaded, {"M": 5, "v0": 1.0}, force=True)
     with trace:
@@ -316,18 +314,18 @@ def test_file_is_overwritten_only_on_request(tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine")
     for force in (False, True):
-        with raises_error(UsageError, expected="a trace"):
+        with raises_error(UsageError, name=other, expected="a trace"):
             record_run(other, loaded, inputs, force=force)
     assert other.read_text(encoding="utf-8") == "mine"
     foreign = tmp_path / "foreign.db"
     with sqlite3.connect(foreign) as db:
         db.execute("CREATE TABLE t (a)")
     db.close()
-    with raises_error(UsageError, expected="a trace"):
+    with raises_error(UsageError, name=foreign, expected="a trace"):
         record_run(foreign, loaded, inputs, force=True)
-    with raises_error(UsageError, expected="a file", got="a folder"):
+    with raises_error(UsageError, name=tmp_path, expected="a file", got="a folder"):
         record_run(tmp_path, loaded, inputs)
-    with pytest.raises(UsageError, match="there is no folder"):
+    with raises_error(UsageError, name=tmp_path / "none", expected="a folder"):
         record_run(tmp_path / "none" / "t.loopdb", loaded, inputs)
     # An empty file, as mktemp makes it, holds nothing that could be lost.
     (tmp_path / "empty").touch()
@@ -336,38 +334,38 @@ def test_file_is_overwritten_only_on_request(tmp_path: Path) -> None:
 
 
 def test_non_trace_files_are_distinguished(tmp_path: Path) -> None:
-    def complaint(path: Path) -> str:
-        with pytest.raises(TraceError) as caught, TraceStore.open(path) as trace:
+    def refused(path: Path, **fields: str | None) -> TraceError:
+        with raises_error(TraceError, **fields) as caught, TraceStore.open(path) as trace:
             list(trace.boundaries())
             _ = trace.graph, trace.inputs, trace.outputs
-        assert "\n" not in str(caught.value) and str(path) in str(caught.value)
-        return str(caught.value)
+        assert str(path) in str(caught.value)
+        return caught.value
 
     good = tmp_path / "good.loopdb"
     record_run(good, *sample("mandelbrot.onnx"))[0].close()
-    assert "no such file" in complaint(tmp_path / "missing")
-    assert "cannot be read" in complaint(tmp_path)
+    refused(tmp_path / "missing", expected="a trace", got="no file")
+    refused(tmp_path, expected=None, got="Is a directory")
     (tmp_path / "text").write_text("SQLite format 2")
-    assert "is no trace" in complaint(tmp_path / "text")
+    refused(tmp_path / "text", expected="a trace", got=None)
     (tmp_path / "empty").touch()
-    assert "is no trace" in complaint(tmp_path / "empty")
+    refused(tmp_path / "empty", expected="a trace", got=None)
     with sqlite3.connect(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a)")
     db.close()
-    assert "is an SQLite file, but no trace" in complaint(tmp_path / "db")
+    refused(tmp_path / "db", expected="a trace", got="an SQLite file")
 
     newer = tmp_path / "newer.loopdb"
     newer.write_bytes(good.read_bytes())
     with sqlite3.connect(newer) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    assert "is a trace of version 99; this program reads version 1" in complaint(newer)
+    refused(newer, expected="1", got="99")
 
     whole = good.read_bytes()
     cut = tmp_path / "cut.loopdb"
     for length in (100, 4096, len(whole) // 2):
         cut.write_bytes(whole[:length])
-        assert "damaged" in complaint(cut)
+        assert "damaged" in str(refused(cut))
     for statement in (
         "DROP TABLE loop",
         "DELETE FROM entry",
@@ -381,7 +379,7 @@ def test_non_trace_files_are_distinguished(tmp_path: Path) -> None:
         with sqlite3.connect(broken) as db:
             db.execute(statement)
         db.close()
-        complaint(broken)
+        refused(broken)
 
 
 def test_random_damage_never_crashes(tmp_path: Path) -> None:
@@ -459,7 +457,7 @@ def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: p
 
     run = loaded.execute(inputs, on_iteration=hook)
     recorder.finish(run)
-    with raises_error(TraceError, got="database or disk is full") as raised:
+    with raises_error(TraceError, name=path, got="database or disk is full") as raised:
         recorder.close()
     assert exact_bits(run.outputs["v"]) == exact_bits(loaded.run(inputs)["v"])
     assert len(messages) == 1 and "disk is full" in messages[0]
