@@ -66,6 +66,7 @@ def read_course(folder: Path) -> Course:
         raise UsageError(
             f"{folder}: there is no such folder; learn takes a folder with a course, or a lesson's number",
             name=str(folder),
+            expected="a folder",
         )
     if not (folder / COURSE_FILE).is_file():
         raise UsageError(
@@ -80,7 +81,9 @@ def read_course(folder: Path) -> Course:
     fields.reject_remaining()
     if not names:
         raise UsageError(
-            f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)", name=str(folder)
+            f"{folder}: there is no lesson in it: a lesson is a file such as 1.toml (docs/lessons.md)",
+            name=str(folder),
+            expected="a lesson",
         )
     lessons: dict[int, ExerciseSet] = {
         number: _LessonReader(TomlTable.read(folder / name), folder).exercise_set(number)

@@ -41,7 +41,7 @@ class TomlTable:
         except OSError as error:
             raise file_error(UsageError, path, "cannot be read", error) from None
         except (UnicodeDecodeError, ValueError) as error:
-            raise UsageError(f"{path}: is no TOML: {error}") from None
+            raise UsageError(f"{path}: is no TOML: {error}", name=str(path), expected="TOML") from None
 
     def error(self, message: str, **fields: Unpack[ErrorFields]) -> UsageError:
         """An error with the location."""

@@ -130,8 +130,8 @@ def find_model_difference(
             f"{left.name} and {right.name} are of two systems, and a repro is for a runtime that takes both; "
             "compare one of them with a runtime",
             name="system",
-            expected=str(left.name),
-            got=str(right.name),
+            expected=str(left.graph.system),
+            got=str(right.graph.system),
         )
     left_candidate, limit = _whole_model(left, inputs, cap)
     other = document_from_model(right)

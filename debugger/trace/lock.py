@@ -29,7 +29,7 @@ class TraceLock:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     self._release()
                     message = f"{trace}: another run is being recorded there; wait for its end, or give another name"
-                    raise UsageError(message, name=str(trace)) from None
+                    raise UsageError(message, name=str(trace), expected="a trace that no run records") from None
                 # The file system does not support locks.
             if self._is_current():
                 return

@@ -336,4 +336,5 @@ def _no_scratch_error(error: OSError) -> UsageError:
         f"the data of a large model cannot be written to the temporary folder {tempfile.gettempdir()}:"
         f" {error.strerror or one_line(error)}; set TMPDIR to a folder with more space",
         name=tempfile.gettempdir(),
+        expected="a folder with more space",
     )

@@ -9,6 +9,7 @@ import pytest
 
 import loopdbg as package
 from cli_runner import run_cli, run_python_code, save_text_model, start_cli, wait_for_exit
+from error_fields import raises_error
 from loopdbg.debugger.trace.lock import TraceLock
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from text_models import SUM, model
@@ -29,7 +30,7 @@ def test_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
             ran = run_cli(capsys, *again)
             assert ran.status == 2
             assert "another run is being recorded there" in ran.error_line
-        with pytest.raises(package.UsageError, match="another run is being recorded there"):
+        with raises_error(package.UsageError, name=trace, expected="a trace that no run records"):
             Recorder(trace, loaded, inputs, RecordOptions(force=True))
         # Reading is free.
         assert run_cli(capsys, "export", trace, tmp_path / "out.csv").status == 0

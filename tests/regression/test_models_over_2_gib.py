@@ -16,6 +16,7 @@ from onnx import TensorProto, numpy_helper
 
 import loopdbg
 from cli_runner import run_cli as command
+from error_fields import raises_error
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.onnx_writer import make_onnx_job, model_with_trajectories
 from loopdbg.debugger.peers.process import Peer
@@ -160,7 +161,7 @@ def test_models_that_share_a_scratch_folder_share_the_data() -> None:
 
 def test_a_scratch_folder_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not there"))
-    with pytest.raises(UsageError, match="set TMPDIR to a folder with more space"):
+    with raises_error(UsageError, name=tmp_path / "not there", expected="a folder with more space"):
         TensorWriter().tensor(TABLE, "table")
 
 

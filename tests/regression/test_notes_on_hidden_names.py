@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from text_models import load_proto, proto
 
@@ -86,5 +87,5 @@ def test_a_node_output_that_hides_an_outer_value_is_refused() -> None:
     text = graph(
         "y = If (p) <then_branch = t () => (float w) { w = Neg (x) }, else_branch = f () => (float e) { e = Abs (x) }>"
     )
-    with pytest.raises(ModelError, match="its output 'w' has the name of another value, in an enclosing graph"):
+    with raises_error(ModelError, node="Neg_0", op_type="Neg", name="w"):
         load_proto(proto(text))

@@ -7,6 +7,7 @@ import onnx.parser
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from text_models import load_proto
 
 FUSED = """<ir_version: 10, opset_import: ["": 21IMPORT]>
@@ -35,7 +36,7 @@ def test_its_domain_need_not_be_imported() -> None:
 
 
 def test_another_domain_has_to_be() -> None:
-    with pytest.raises(loopdbg.ModelError, match="imports no operator set of its domain"):
+    with raises_error(loopdbg.ModelError, node="fused", op_type="FusedMatMul", name="org.example"):
         load_proto(onnx.parser.parse_model(FUSED.replace("IMPORT", "").replace("DOMAIN", "org.example")))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_an_execution_graph(tmp_path: Path, compiled: object) -> None:
 
 def test_an_exported_blob(tmp_path: Path, compiled: object) -> None:
     (tmp_path / "blob.xml").write_bytes(compiled.export_model().getvalue())  # type: ignore[attr-defined]
-    with pytest.raises(loopdbg.ModelError, match="compiled or exported"):
+    with raises_error(loopdbg.ModelError, expected="XML", got="binary data"):
         loopdbg.load(tmp_path / "blob.xml")
 
 

@@ -169,18 +169,18 @@ def test_always_right_wrong_answers_are_reported(course: Path) -> None:
 
 
 def test_missing_or_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(loopdbg.UsageError, match="nowhere: there is no such folder"):
+    with raises_error(loopdbg.UsageError, name=tmp_path / "nowhere", expected="a folder"):
         read_course(tmp_path / "nowhere")
-    with pytest.raises(loopdbg.UsageError, match=r"there is no course.toml in it"):
+    with raises_error(loopdbg.UsageError, name="course.toml"):
         read_course(tmp_path)
     (tmp_path / "course.toml").write_text('title = "Nothing"\n')
-    with pytest.raises(loopdbg.UsageError, match="there is no lesson in it"):
+    with raises_error(loopdbg.UsageError, name=tmp_path, expected="a lesson"):
         read_course(tmp_path)
     (tmp_path / "course.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(loopdbg.UsageError, match=r"course.toml: is no TOML"):
+    with raises_error(loopdbg.UsageError, name=tmp_path / "course.toml", expected="TOML"):
         read_course(tmp_path)
     (tmp_path / "course.toml").write_text('title = "One"\nlessons = ["none.toml"]\n')
-    with raises_error(loopdbg.UsageError, got="No such file or directory"):
+    with raises_error(loopdbg.UsageError, name=tmp_path / "none.toml", got="No such file or directory"):
         read_course(tmp_path)
 
 

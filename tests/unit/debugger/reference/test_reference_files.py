@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 import loopdbg
+from error_fields import raises_error
 from loopdbg.debugger.reference.reference import Reference, Track
 from loopdbg.debugger.reference.reference_files import (
     HEADER,
@@ -102,7 +103,7 @@ def test_folder_of_test_data(tmp_path: Path) -> None:
     result = read_reference(tmp_path, first.inputs, first.outputs)
     assert [(track.name, track.role) for track in result.tracks] == [("v", "output"), ("s", "output")]
     assert result.inputs == {"M": np.int64(3)}
-    with pytest.raises(loopdbg.InputError, match="has only 1 output"):
+    with raises_error(loopdbg.InputError, expected="1 output"):
         read_reference(tmp_path, first.inputs, first.outputs[:1])
 
 

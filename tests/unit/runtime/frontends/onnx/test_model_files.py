@@ -12,6 +12,7 @@ import pytest
 
 import text_models
 from cli_runner import run_python_code
+from error_fields import raises_error
 from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends import read_model
 from loopdbg.runtime.frontends.onnx import reader as frontend
@@ -217,7 +218,7 @@ def test_name_with_line_break_gives_one_error_line() -> None:
     source = proto("g (float[2] x) => (float[2] y) { y = Add (x, x) }")
     source.graph.node[0].name = "one\ntwo"
     del source.graph.node[0].input[1]
-    with pytest.raises(ModelError, match=r"Add 'one\\ntwo' "):
+    with raises_error(ModelError, node="one\ntwo", op_type="Add", name="inputs", expected="at least 2", got="1"):
         text_models.load_proto(source).run({"x": np.zeros(2, np.float32)})
 
 
