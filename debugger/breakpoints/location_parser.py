@@ -222,7 +222,10 @@ class LocationParser:
             numbers = ()
         if not numbers or min(numbers) < 0:
             raise UsageError(
-                "break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop", name="iter"
+                "break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop",
+                name="iter",
+                expected="iteration numbers",
+                got=rest,
             )
         if max(numbers) > MAX_ITERATION:
             raise UsageError(
@@ -300,7 +303,8 @@ class LocationParser:
         if not matches:
             types = sorted({node.op_type for node in nodes})
             problem = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
-            raise UsageError(f"{problem}; there are {', '.join(types) or 'none'}", op_type=op_type)
+            expected = ", ".join(types) or "none"
+            raise UsageError(f"{problem}; there are {expected}", op_type=op_type, expected=expected)
         return matches
 
     def _nodes_named(self, name: str) -> frozenset[Node]:
@@ -318,6 +322,7 @@ class LocationParser:
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
             f"FILE.py:N, if EXPRESSION, end, nan)",
             name=name,
+            expected="a place",
         )
 
     def _reject_non_node_value(self, name: str) -> None:

@@ -152,8 +152,9 @@ class SymbolTable:
                 )
             similar = close_matches(name, names)
             hint = f"; did you mean {' or '.join(map(quote, similar))}?" if similar else ""
-            where = f"loop '{self.loops[index].loop.name}'" if index >= 0 else "the main graph"
-            raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}", name=name)
+            loop = self.loops[index].loop.name if index >= 0 else None
+            where = "the main graph" if loop is None else f"loop '{loop}'"
+            raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}", loop=loop, name=name)
 
     @cached_property
     def _last_value_types(self) -> dict[Value, TensorType]:

@@ -27,6 +27,12 @@ class ConsoleRecorder:
         assert all("\n" not in line for line in self.output_lines)
         return list(self.output_lines)
 
+    def stop_after(self, *lines: str) -> loopdbg.Stop:
+        """The stop to which some lines lead."""
+        self(*lines)
+        stop: loopdbg.Stop = self.session.stop
+        return stop
+
     def last_line(self, *lines: str) -> str:
         """The last line of the output of some lines."""
         return self(*lines)[-1]

@@ -30,7 +30,7 @@ def map_inputs(text: str, model: Model, scope: Scope) -> Mapping[str, Data]:
     for name, expression in _split_assignments(text):
         [full_name] = resolve_aliases(model.graph, {name: None})
         if full_name in inputs:
-            raise UsageError(f"'{name}' is given twice", name=name)
+            raise UsageError(f"'{name}' is given twice", name=name, expected="given once")
         inputs[full_name] = _native_number(parse(expression).evaluate(scope), types.get(full_name))
     return inputs
 

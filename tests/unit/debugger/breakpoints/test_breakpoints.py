@@ -8,6 +8,7 @@ import pytest
 
 import loopdbg
 from error_fields import raises_error
+from loopdbg.debugger.expression.errors import ExpressionError
 from loopdbg.debugger.session.session import Reason
 from text_models import BRANCHES, COUNT, NESTED, model
 
@@ -264,23 +265,24 @@ def test_logpoint_prints_and_continues() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "fields"),
     [
-        ("v_outt", "nothing to break at is called 'v_outt'; did you mean 'v_out'"),
-        ("iter x", "break iter needs iteration numbers"),
-        ("iter -3", "break iter needs iteration numbers"),
-        ("op Conv", "no node of type 'Conv'; there are Add, Constant"),
-        ("if v_in >", "at column"),
-        ("if v_im > 3", "v_im"),
-        ("line 9999", "no node on line 9999"),
-        ("end in nowhere", "there is no loop 'nowhere'"),
-        ("iter 3,4,5", "no loop of the model is inside 2 others"),
+        ("v_outt", {"name": "v_outt", "expected": "a place"}),
+        ("iter x", {"name": "iter", "expected": "iteration numbers", "got": "x"}),
+        ("iter -3", {"name": "iter", "expected": "iteration numbers", "got": "-3"}),
+        ("op Conv", {"op_type": "Conv", "expected": "Add, Constant, Identity, Less, Loop"}),
+        ("if v_im > 3", {"name": "v_im", "loop": "Loop_0"}),
+        ("line 9999", {"name": "line 9999"}),
+        ("end in nowhere", {"loop": "nowhere"}),
+        ("iter 3,4,5", {"name": "iter", "got": "3 numbers"}),
     ],
 )
-def test_invalid_breakpoints_are_refused(text: str, message: str) -> None:
+def test_invalid_breakpoints_are_refused(text: str, fields: dict[str, str]) -> None:
     session = count()
-    with pytest.raises(loopdbg.UsageError, match=message):
+    with raises_error(loopdbg.UsageError, **fields):
         session.breakpoints.add(text)
+    with raises_error(ExpressionError, position=6):
+        session.breakpoints.add("if v_in >")
     assert len(session.breakpoints) == 0
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import loopdbg
 from console_recorder import ConsoleRecorder
+from error_fields import raises_error
+from loopdbg.debugger.expression.errors import ExpressionError
 from recordings import record_run
 from text_models import COUNT, SAMPLES, model
 
@@ -83,24 +85,27 @@ def test_command_accepts_expressions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"),
+    ("typed", "kind", "fields"),
     [
-        ("restart 5", "restart takes inputs as NAME=VALUE"),
-        ("restart limit==5", "restart takes inputs as NAME=VALUE"),
-        ("restart here limit=5", "restart takes inputs as NAME=VALUE"),
-        ("restart limit=1 limit=2", "'limit' is given twice"),
-        ("restart limt=1", "the model has no input 'limt'"),
-        ("restart limit=1.5", "input 'limit' needs int64[]"),
-        ("restart limit=[1, 2]", "input 'limit' needs a scalar int64, got shape [2]"),
-        ("restart limit=", "an empty expression"),
-        ("restart limit=unknown_name", "unknown name 'unknown_name'"),
+        ("restart 5", loopdbg.UsageError, {"expected": "NAME=VALUE", "got": "5"}),
+        ("restart limit==5", loopdbg.UsageError, {"expected": "NAME=VALUE", "got": "limit==5"}),
+        ("restart here limit=5", loopdbg.UsageError, {"expected": "NAME=VALUE", "got": "here limit=5"}),
+        ("restart limit=1 limit=2", loopdbg.UsageError, {"name": "limit", "expected": "given once"}),
+        ("restart limt=1", loopdbg.UsageError, {"name": "limt", "expected": None}),
+        ("restart limit=1.5", loopdbg.UsageError, {"name": "limit", "expected": "int64[]", "got": "1.5"}),
+        ("restart limit=[1, 2]", loopdbg.UsageError, {"name": "limit", "expected": "int64[]", "got": "shape [2]"}),
+        ("restart limit=", ExpressionError, {"text": "", "position": 0}),
+        ("restart limit=unknown_name", ExpressionError, {"text": "unknown_name", "position": 0}),
     ],
 )
-def test_invalid_restart_is_refused(typed: str, says: str) -> None:
+def test_invalid_restart_is_refused(
+    typed: str, kind: type[loopdbg.LoopdbgError], fields: dict[str, str | int | None]
+) -> None:
     talk = counter()
     talk("step 2")
-    output = talk.last_line(typed)
-    assert output.startswith("error: ") and says in output and "inputs=" not in output
+    with raises_error(kind, **fields) as caught:
+        talk.console.execute(typed)
+    assert "inputs=" not in str(caught.value)
     assert talk.session.frame.iteration == 2
 
 

@@ -131,7 +131,8 @@ def test_replay_moves_in_both_directions(tmp_path: Path) -> None:
         assert (replay.stop.reason, replay.frame.iteration) == ("entry", 0)
         with pytest.raises(UsageError, match="first boundary"):
             replay.back()
-        assert replay.step(3).text == "before iteration 3 of loop 'Loop_0'"
+        stop = replay.step(3)
+        assert (stop.loop, stop.iteration, stop.node) == ("Loop_0", 3, None)
         stop = replay.back()
         assert (stop.loop, stop.iteration, stop.ended) == ("Loop_0", 2, None)
         assert replay.frame.carried["v_in"] == 2 and replay.frame.back_edges[0].previous == 1
@@ -164,7 +165,8 @@ def test_replay_moves_in_nested_loops(tmp_path: Path) -> None:
         outer = replay.frames[1]
         assert (outer.iteration, outer.at_boundary, outer.carried["t"], outer.values["i"]) == (1, False, 0, 1)
         # From the inner loop's end to the outer's.
-        assert replay.finish().text == "loop 'Loop_1' ends after 3 iterations: the trip count is reached"
+        stop = replay.finish()
+        assert (stop.loop, stop.iteration, stop.ended) == ("Loop_1", 3, loopdbg.StoppedBy.TRIP_COUNT)
         replay.back()
         assert (replay.frame.entry, replay.frame.iteration) == ((), 2)
 

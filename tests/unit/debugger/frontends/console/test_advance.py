@@ -22,7 +22,7 @@ def test_until_runs_to_a_line_or_node_and_to_it_again_in_the_next_iteration() ->
 
 
 def test_number_is_an_iteration_for_until_and_a_line_for_advance() -> None:
-    assert start_newton().last_line("until 3") == "before iteration 3 of loop 'sqrt'"
+    assert start_newton().stop_after("until 3").iteration == 3
     assert "before Mul 'Mul_2'" in start_newton()("advance 13")[0]
 
 
@@ -30,7 +30,7 @@ def test_earlier_stop_ends_the_move_and_drops_its_target() -> None:
     talk = start_newton()
     assert talk("break half_q", "advance change")[1].startswith("breakpoint 1 (half_q)")
     assert talk("info breakpoints") == ["breakpoint 1: half_q, line 13, hit 1 time"]
-    assert talk.last_line("delete", "advance if err < 0") == "the model ran to its end"
+    assert talk.stop_after("delete", "advance if err < 0").reason is loopdbg.Reason.DONE
     assert talk("info breakpoints") == ["no breakpoints"]
 
 
@@ -46,4 +46,4 @@ def test_location_before_the_loops_is_refused() -> None:
     first = next(line for line in session.controller.symbols.pseudo_code.lines if line.node is not None)
     with pytest.raises(loopdbg.UsageError, match="runs before the first loop"):
         session.until(f"line {first.number}")
-    assert session.stop.text == "before iteration 0 of loop 'sqrt'" and not len(session.breakpoints)
+    assert session.stop.iteration == 0 and session.stop.node is None and not len(session.breakpoints)

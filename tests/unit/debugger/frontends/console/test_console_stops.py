@@ -67,7 +67,7 @@ def test_ignore_counts_and_hit_counts() -> None:
     assert talk.last_line("ignore 1 -1") == "error: a count is 0 or more"
     talk("disable 1")
     assert talk.last_line("info b") == "breakpoint 1: v_out, line 6, disabled, hit 6 times"
-    assert talk.last_line("c") == "the model ran to its end"
+    assert talk.stop_after("c").reason is loopdbg.Reason.DONE
     talk("restart", "enable", "break s_out", "delete 1, 2")
     assert talk.last_line("info breakpoints") == "no breakpoints"
 
@@ -218,7 +218,7 @@ def test_truth_values_and_lists_are_watched() -> None:
     talk("step", "watch keep settles 0.5", "delete")
     talk("watch [[x], [x, err]]")
     assert talk("c")[0].startswith("watchpoint 2 ([[x], [x, err]]); [[x], [x, err]]: [[1.5], [1.5, 0.5]] → [[1.41")
-    assert talk.last_line("delete", "watch [[x], [x, err]] nan", "c") == "the model ran to its end"
+    assert talk.stop_after("delete", "watch [[x], [x, err]] nan", "c").reason is loopdbg.Reason.DONE
 
 
 def test_unsupported_watch_mode_stops_with_a_message() -> None:
@@ -242,7 +242,7 @@ def test_untestable_condition_stops_with_a_message(place: str) -> None:
     assert (stop.reason, stop.breakpoints) == ("error", (1,))
     # The session can continue from there, and be inspected.
     assert talk.last_line("print v_in") in ("5", "6")
-    assert talk.last_line("delete", "c") == "the model ran to its end"
+    assert talk.stop_after("delete", "c").reason is loopdbg.Reason.DONE
 
 
 NESTED_NAN = """

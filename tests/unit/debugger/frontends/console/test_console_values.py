@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import loopdbg
 from text_models import BRANCHES, COUNT, NESTED
 
 from .console_sessions import NO_LOOP, start, start_count, start_newton
@@ -36,7 +37,7 @@ def test_loop_without_iterations() -> None:
     assert talk("goto 0")[0] == "loop 'sqrt' runs no iteration: the condition is false before the first"
     assert talk.last_line("goto 1") == "error: loop 'sqrt' has no iteration 1: it ends after 0 iterations"
     assert talk("frame")[0].endswith("condition false, ended by the condition")
-    assert talk.last_line("next") == "the model ran to its end"
+    assert talk.stop_after("next").reason is loopdbg.Reason.DONE
     assert talk("print root") == ["1.0"]
 
 
@@ -136,10 +137,10 @@ def test_notebook_representation() -> None:
 def test_back_stops_at_the_beginning() -> None:
     talk = start_count()
     talk("goto 3")
-    assert talk.last_line("back 2") == "before iteration 1 of loop 'Loop_0'"
-    assert talk.last_line("back 50") == "before iteration 0 of loop 'Loop_0'"
+    assert talk.stop_after("back 2").iteration == 1
+    assert talk.stop_after("back 50").iteration == 0
     talk("next 2")
-    assert talk.last_line("back-node 50") == "before iteration 0 of loop 'Loop_0'"
+    assert talk.stop_after("back-node 50").iteration == 0
 
 
 def test_goto_past_the_end_reports_where_it_stopped() -> None:
@@ -152,7 +153,7 @@ def test_goto_past_the_end_reports_where_it_stopped() -> None:
         "the model ran to its end",
         "error: loop 'Loop_0' has no iteration 9: it ends after 4 iterations",
     ]
-    assert talk.last_line("goto 2") == "before iteration 2 of loop 'Loop_0'"
+    assert talk.stop_after("goto 2").iteration == 2
 
 
 def test_set_after_the_end_is_refused() -> None:
@@ -175,7 +176,7 @@ def test_branches() -> None:
         "53",
     ]
     assert talk.last_line("undo", "c", "print v") == "9"
-    assert talk.last_line("branch 2") == "the model ran to its end"
+    assert talk.stop_after("branch 2").reason is loopdbg.Reason.DONE
     assert talk.last_line("set trip_count = 2") == (
         "error: the model ran to its end, so nothing would use it; go back first: back, or goto N"
     )
