@@ -468,7 +468,7 @@ class Timeline:
         """
         branch = self.current_branch
         if branch.parent is None or branch.fork is None:
-            raise UsageError("nothing was set on this branch")
+            raise UsageError("nothing was set on this branch", expected="an edit")
         target = (
             self._append_branch(branch.without_last_edit(self._next_number))
             if branch.undo_checkpoints
