@@ -9,9 +9,12 @@ others read.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +31,8 @@ _SAME_KIND_READS_SCORE, _SAME_READS_SCORE = 20, 40
 #: Penalty for a pair that contradicts the numbering; more than equal operands score. A wrong node may have the operands
 #: of another one, but its exporter numbered it before.
 _CONTRADICTED_SCORE = -70
+#: How PyTorch's exporter ends the names of results of a ``cond``'s branches.
+_BRANCH_NAME = re.compile(r"_(true|false)_graph_\d+$")
 #: Number of matching rounds; each uses the pairs and the numbering of the previous ones.
 _ROUNDS = 3
 
@@ -60,6 +65,8 @@ class _ProgramNode:
     """A node of the program: the tracks of its results."""
 
     name: str
+    #: The branches around it in its loop, outermost first: ``true`` or ``false``.
+    branches: tuple[str, ...]
     tracks: list[ProgramTrack] = field(default_factory=list)
 
     #: The nodes whose results it reads.
@@ -72,6 +79,7 @@ class _ModelNodeGroup:
 
     name: str
     source_line: str
+    branches: tuple[str, ...]
     nodes: list[Node] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
     reads: list[_ModelNodeGroup] = field(default_factory=list)
@@ -123,7 +131,7 @@ class _GraphMatcher:
     numbering: NumberingAlignment | None = None
 
     def __post_init__(self) -> None:
-        self._nodes = list(_walk_nodes(self.graph))
+        self._nodes = dict(_walk_nodes(self.graph, ()))
         self._program_nodes, self._model_groups = self._collect_program_nodes(), self._collect_model_groups()
         _fill_reads(self._program_nodes, self._model_groups)
 
@@ -174,17 +182,18 @@ class _GraphMatcher:
         nodes: dict[tuple[tuple[str, ...], str], _ProgramNode] = {}
         for track in self.program:
             if track.loop == self.program_loop and track.role == "result" and track.position is None:
-                nodes.setdefault((track.graph, track.node), _ProgramNode(track.node)).tracks.append(track)
+                node = nodes.setdefault((track.graph, track.node), _ProgramNode(track.node, _branches_of(track)))
+                node.tracks.append(track)
         return list(nodes.values())
 
     def _collect_model_groups(self) -> list[_ModelNodeGroup]:
-        groups: dict[tuple[str, ...], _ModelNodeGroup] = {}
-        for node in self._nodes:
+        groups: dict[tuple[Any, ...], _ModelNodeGroup] = {}
+        for node, branches in self._nodes.items():
             origin = node.origin
             line = f"{origin.file}:{origin.line}"
             if origin.framework_node:
-                key = origin.framework_node, line, origin.traced
-                groups.setdefault(key, _ModelNodeGroup(origin.framework_node, line)).nodes.append(node)
+                key = origin.framework_node, line, origin.traced, branches
+                groups.setdefault(key, _ModelNodeGroup(origin.framework_node, line, branches)).nodes.append(node)
         for group in groups.values():
             group.results = self.readers.external_results(group.nodes)
         return list(groups.values())
@@ -203,13 +212,26 @@ class _GraphMatcher:
                 yield from ((loop, start + path) for loop, path in zip(loops, paths, strict=True))
 
 
-def _walk_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of its branches, branches first, without loop bodies."""
+def _walk_nodes(graph: Graph, branches: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """The nodes of a graph and of its branches, branches first, without loop bodies; with the branches around each."""
     for node in graph.nodes:
         if isinstance(node, If):
-            for _, inner in bodies(node):
-                yield from _walk_nodes(inner)
-        yield node
+            for role, inner in bodies(node):
+                yield from _walk_nodes(inner, (*branches, _program_branch(role, inner)))
+        yield node, branches
+
+
+def _program_branch(role: str, branch: Graph) -> str:
+    """The branch of a ``cond`` that a branch of an If was made from. The names of its results tell more than its role:
+    the branches of a wrong model may have changed places."""
+    labels = {match[1] for value in branch.outputs if (match := _BRANCH_NAME.search(value.name))}
+    return labels.pop() if len(labels) == 1 else "true" if role == "then" else "false"
+
+
+def _branches_of(track: ProgramTrack) -> tuple[str, ...]:
+    """The branches around a value of a program in its loop, outermost first."""
+    labels = list(itertools.takewhile(("true", "false", "block").__contains__, reversed(track.graph[1::2])))
+    return tuple(label for label in reversed(labels) if label != "block")
 
 
 def _operator_kind(name: str) -> str:
@@ -253,6 +275,8 @@ class _NodeSimilarity:
     def __call__(self, call: _ProgramNode, group: _ModelNodeGroup) -> int:
         if _operator_kind(call.name) != _operator_kind(group.name) or not _matching_results(call, group):
             return 0
+        if call.branches != group.branches and len(call.branches) == len(group.branches):
+            return 0  # of the branch that did not run
         score = _SAME_LINE_SCORE * (call.tracks[0].source == group.source_line) + _SAME_NAME_SCORE * (
             call.name == group.name
         )

@@ -140,6 +140,33 @@ def test_bodies_are_matched_separately_and_carried_values_by_position():
     assert result == {"while_loop/body/arg": "h", "while_loop/body/mul": "m", "while_loop/body/mul_1": "k"}
 
 
+BRANCHES = """
+g (float[3] x, bool c) => (float[3] y) {
+  y = If (c) <then_branch = t () => (float[3] %s) { %s = Mul(x, x) },
+              else_branch = e () => (float[3] %s) { %s = Mul(x, x) }>
+}
+"""
+
+
+def model_with_branches(then_result: str, else_result: str):
+    text = BRANCHES % (then_result, then_result, else_result, else_result)
+    return model_with_metadata(text, ["cond", "mul", "mul"])
+
+
+@pytest.mark.parametrize(("label", "result"), [("true", "a"), ("false", "b")])
+def test_branch_values_are_matched_with_those_of_the_branch_that_ran(label: str, result: str):
+    model = model_with_branches("a", "b")
+    track = program_track("mul", "%x", graph=("cond", label))
+    assert paired(model, track) == {f"cond/{label}/mul": result}
+
+
+@pytest.mark.parametrize("label", ["true", "false"])
+def test_branch_values_in_swapped_branches_are_matched_by_the_names_of_their_results(label: str):
+    model = model_with_branches("a_false_graph_0", "a_true_graph_0")
+    track = program_track("mul", "%x", graph=("cond", label))
+    assert paired(model, track) == {f"cond/{label}/mul": f"a_{label}_graph_0"}
+
+
 def test_outputs_are_matched_by_position_without_metadata():
     model = model_with_metadata("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", [""])
     assert paired(model, program_track("mul", "%x"), program_track("output 0", role="output", position=0)) == {
