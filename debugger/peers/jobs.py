@@ -48,6 +48,9 @@ class IrJob:
     ``values``: names of nodes of the main graph and their output ports, further outputs after those.
     ``weights``: the file with the constants, if it is not the ``.bin`` in the same folder.
     ``state``: values of variables before the first run, by name; each run continues from the previous one.
+    ``variables``: names of variables whose values after a run are further outputs, the last ones.
+    ``fed_variables``: names of variables that are further inputs (:func:`variable_input`). With any, no run continues
+    the previous one: a variable that is not given has its initial value.
     ``measure_nodes``: keep the times of nodes.
     """
 
@@ -56,7 +59,14 @@ class IrJob:
     weights: str = ""
     values: Sequence[tuple[str, int]] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
+    variables: Sequence[str] = ()
+    fed_variables: Sequence[str] = ()
     measure_nodes: bool = False
+
+
+def variable_input(name: str) -> str:
+    """The input that gives a variable its value; all other inputs of an IR are numbers."""
+    return f"variable {name}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup
+from .jobs import IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup, variable_input
 
 #: Compute float32 and cache attention as float32 also on processors with bfloat16.
 _EXACT_CONFIG = {
@@ -84,25 +84,25 @@ class OpenvinoRuntime:
             model.add_results(_result_nodes(model, job.values))
         else:
             model = _body_model(self._core.read_model(job.path, job.weights), job)
-        by_position = isinstance(job, IrJob | IrBodyJob)
         measured = not isinstance(job, IrBodyJob) and job.measure_nodes
         config = {**self._config, **({"PERF_COUNT": "YES"} if measured else {})}
-        compiled = OpenVinoModel(self._core.compile_model(model, self._device, config), by_position, measured)
-        compiled.set_initial_state(job.state if isinstance(job, IrJob) else {})
-        return compiled
+        return OpenVinoModel(self._core.compile_model(model, self._device, config), job)
 
 
 class OpenVinoModel:
     """A loaded model."""
 
-    def __init__(self, model: Any, by_position: bool, measured: bool = False) -> None:
+    def __init__(self, model: Any, job: Job) -> None:
         self._model = model
-        self._by_position = by_position
-        self._measured = measured
-        self._request = model.create_infer_request()
+        self._by_position = isinstance(job, IrJob | IrBodyJob)
+        self._measured = not isinstance(job, IrBodyJob) and job.measure_nodes
+        self._variables: Sequence[str] = job.variables if isinstance(job, IrJob) else ()
+        self._fed_variables: Sequence[str] = job.fed_variables if isinstance(job, IrJob) else ()
+        self._start_request(job.state if isinstance(job, IrJob) else {})
 
-    def set_initial_state(self, state: Mapping[str, Any]) -> None:
-        """Set the values of variables before the first run."""
+    def _start_request(self, state: Mapping[str, Any]) -> None:
+        """Begin a sequence of runs, with these values of variables before the first one."""
+        self._request = self._model.create_infer_request()
         for variable in self._request.query_state():
             if variable.name in state:
                 variable.state = openvino.Tensor(np.ascontiguousarray(state[variable.name]))
@@ -110,14 +110,21 @@ class OpenVinoModel:
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Return the outputs, in order."""
         inputs: dict[Any, Any] = {}
+        if self._fed_variables:
+            given = {name: feeds.get(variable_input(name)) for name in self._fed_variables}
+            self._start_request({name: value for name, value in given.items() if value is not None})
         if self._by_position:
-            inputs = {int(name): value for name, value in feeds.items()}
+            inputs = {int(name): value for name, value in feeds.items() if name.isdecimal()}
         else:
             # A conversion may drop an unused input.
             names = {name for port in self._model.inputs for name in port.get_names()}
             inputs = {name: value for name, value in feeds.items() if name in names}
         results = self._request.infer({name: np.asarray(value) for name, value in inputs.items()}, share_inputs=False)
-        return [np.array(results[port]) for port in self._model.outputs]
+        outputs = [np.array(results[port]) for port in self._model.outputs]
+        if self._variables:
+            state = {variable.name: variable for variable in self._request.query_state()}
+            outputs += [np.array(state[name].state.data) for name in self._variables]
+        return outputs
 
     def take_node_times(self) -> list[NodeTime]:
         """Return the times of the nodes in the last run; a loop is one node."""

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....runtime.errors import UnsupportedError
-from ....runtime.graph import NO_PORT, Graph, Loop, System, Value, ValueType, bodies, captured_values, nodes_in_file
+from ....runtime.graph import (
+    NO_PORT,
+    Graph,
+    Invariant,
+    Loop,
+    SlicedInput,
+    System,
+    Value,
+    ValueType,
+    bodies,
+    captured_values,
+    nodes_in_file,
+)
 from ....runtime.ops.registry import is_random
-from ...peers.jobs import IrBodyJob, Job
+from ...peers.jobs import IrBodyJob, Job, variable_input
+from .model_job import ir_file_job, operation_outputs, request_variables
 
 if TYPE_CHECKING:
+    from ....runtime.model import Model
     from ..running.sides import ModelSide
 
 
@@ -116,7 +130,7 @@ class BodyJobBuilder:
         ]
         job = IrBodyJob(
             str(self.model.path),
-            path_to_loop(self.model.graph, self.loop),
+            path_to_loop(self.model.graph, self.loop)[self.model.graph.is_over_requests :],
             [self._shapes[value] for value in body.inputs],
             [np.asarray(feeds[value]).dtype.name for value in body.inputs],
             [(name, k) for _, name, k in extra],
@@ -124,6 +138,52 @@ class BodyJobBuilder:
         )
         inputs = {value: str(k) for k, value in enumerate(body.inputs)}
         return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in extra)])
+
+
+class RequestJobBuilder:
+    """Builds the jobs for one request to a stateful model: its file, with the variables as inputs and results; as
+    results they have the values that they keep for the next request."""
+
+    def __init__(self, side: ModelSide) -> None:
+        self._model = side.model
+        self._variables = request_variables(side.model.graph)
+        (self._loop,) = side.model.graph.nodes
+        #: The variables that have the values of the file before the first request.
+        self.initial_in_file = {item.state for item in self._variables if item.name not in side.model.state}
+
+    def accepts(self, feeds: Mapping[Value, Any]) -> bool:
+        """Whether the last job accepts these values: the file declares its own shapes."""
+        return True
+
+    def build(self, feeds: Mapping[Value, Any], everything: bool = False) -> BodyJob:
+        """Build a job for a request; ``everything``: return all node results in place of what variables keep."""
+        graph, variables = self._model.graph, self._variables
+        assert isinstance(self._loop, Loop)
+        body = self._loop.body
+        assigned = {item.assigned for item in variables}
+        # OpenVINO returns unwritten memory for a further output whose value a variable of dynamic shape keeps, too.
+        outputs = operation_outputs(body) if everything else {}
+        extra = {value: place for value, place in outputs.items() if value not in assigned}
+        names = [item.name for item in variables]
+        job = replace(
+            ir_file_job(self._model),
+            state={},
+            values=list(extra.values()),
+            variables=[] if everything else names,
+            fed_variables=names,
+        )
+        count = len(graph.outputs) - len(variables)
+        kept = [] if everything else [item.state for item in variables]
+        inputs = {port.inner: str(k) for k, port in enumerate(_request_ports(self._loop, self._model))}
+        inputs |= {item.state: variable_input(item.name) for item in variables}
+        return BodyJob(job, inputs, [*body.outputs[:count], *extra, *kept])
+
+
+def _request_ports(loop: Loop, model: Model) -> list[SlicedInput | Invariant]:
+    """The ports of a loop over requests that the model's inputs have, in their order."""
+    ports = {port.outer: port for port in (*loop.sliced_inputs, *loop.invariants)}
+    values = {value.name: value for value in model.graph.inputs}
+    return [ports[values[port.name]] for port in model.inputs]
 
 
 def path_to_loop(graph: Graph, loop: Loop) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ from ..running.boundary_merge import ComparisonOptions, compare_sides
 from ..running.output_comparison import note_uncomputed_outputs
 from ..running.sides import LoopInfo, ModelSide
 from ..running.value_comparison import compare
-from .model_job import model_job, operation_outputs, run_model, trajectory_job
+from .model_job import model_job, request_variables, run_model, trajectory_job
 from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_by_peer
 
 #: Limit of the total size of trajectories.
@@ -97,7 +97,7 @@ def compare_free_running(
         return result
     if options.loops:
         results = []
-    trajectories = _compare_trajectories(side, feeds, peer, options, profile, result)
+    trajectories = _compare_trajectories(side, feeds, peer, options, profile, result, results)
     if trajectories is not None:
         result.loops = trajectories.loops
         for loop in result.loops:
@@ -272,23 +272,30 @@ class PeerSide:
     """The carried values of a peer's loops as boundaries."""
 
     def __init__(
-        self, label: str, loops: Sequence[tuple[Loop, str]], rows: Mapping[Loop, Sequence[tuple[list[str], Any]]]
-    ):
+        self,
+        label: str,
+        loops: Sequence[tuple[Loop, str]],
+        rows: Mapping[Loop, Sequence[tuple[list[str], Any]]],
+        scans: Mapping[str, Any],
+    ) -> None:
         self.label = label
         self.loops = [LoopInfo(path, loop.name) for loop, path in loops]
         self.graph: Graph | None = None
         self.outputs: Mapping[str, Data] | None = None
         self._paths = loops
         self._trajectories = rows
+        #: Of a loop over requests: its outputs, by name.
+        self._scans = scans
 
     def boundaries(self) -> Iterator[Boundary]:
         """Boundaries with carried values only; those of iteration 0 are unknown."""
         for loop, path in self._paths:
             trajectories = self._trajectories[loop]
-            count = min(len(rows) for _, rows in trajectories)
+            count = min(len(rows) for rows in (*(rows for _, rows in trajectories), *self._scans.values()))
             for k in range(count + 1):
                 carried = {name: rows[k - 1] for names, rows in trajectories for name in names} if k else {}
-                yield Boundary(path, (), k, None, StoppedBy.CONDITION if k == count else None, carried)
+                scanned = {name: rows[k - 1] for name, rows in self._scans.items()} if k else {}
+                yield Boundary(path, (), k, None, StoppedBy.CONDITION if k == count else None, carried, scanned)
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
         """None: other values are unknown."""
@@ -305,19 +312,26 @@ def _compare_trajectories(
     options: ComparisonOptions,
     profile: RunProfile,
     result: Comparison,
+    outputs: Sequence[Any],
 ) -> Comparison | None:
-    """Compare carried values of the outermost loops; None if the peer cannot return them."""
-    requested = _values_to_follow(side, profile, options)
+    """Compare carried values of the outermost loops; None if the peer cannot return them. ``outputs``: of the peer;
+    those of requests are compared request by request."""
+    requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = _values_to_follow(side, profile, options)
     if not requested:
         return None
+    names = (port.name for port in side.model.outputs)
+    scans = dict(zip(names, outputs, strict=False)) if side.model.graph.is_over_requests else {}
+    arrays: list[Any] = []
     try:
         loaded = peer.open(trajectory_job(side, requested))
         results = run_model(loaded, feeds, side.model)
+        arrays = results[len(results) - sum(len(values) for values in requested.values()) :]
         loaded.close()
     except (PeerError, UnsupportedError) as error:
         result.add_note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
-        return None
-    arrays = results[len(results) - sum(len(values) for values in requested.values()) :]
+        if not scans:
+            return None
+        requested = dict.fromkeys(requested, ())
     rows: dict[Loop, list[tuple[list[str], Any]]] = {}
     for loop, values in requested.items():
         rows[loop] = []
@@ -325,20 +339,21 @@ def _compare_trajectories(
             names = [edge.param.name for edge in loop.back_edges if edge.result is value]
             rows[loop].append((names, arrays.pop(0)))
     paths = [(profile.loops[path].loop, path) for path in profile.loops if profile.loops[path].loop in rows]
-    peer_side = PeerSide(peer.name, paths, rows)
-    own_side = _OutermostLoopSide(side, [path for _, path in paths])
+    peer_side = PeerSide(peer.name, paths, rows, scans)
+    own_side = _OutermostLoopSide(side, [path for _, path in paths], bool(scans))
     return compare_sides(own_side, peer_side, ComparisonOptions(options.tolerance), "free", peer.name)
 
 
 class _OutermostLoopSide:
-    """Our side, reduced to the carried values of the compared loops."""
+    """Our side, reduced to the carried values of the compared loops, and to the outputs of requests."""
 
-    def __init__(self, side: ModelSide, paths: Sequence[str]) -> None:
+    def __init__(self, side: ModelSide, paths: Sequence[str], has_scans: bool) -> None:
         self.label = side.label
         self.loops = [LoopInfo(loop.path, loop.name) for loop in side.loops if loop.path in paths]
         self.graph: Graph | None = None
         self.outputs: Mapping[str, Data] | None = None
         self._side = side
+        self._has_scans = has_scans
 
     def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
@@ -346,7 +361,10 @@ class _OutermostLoopSide:
         for boundary in self._side.boundaries():
             if boundary.loop in paths:
                 yield replace(
-                    boundary, condition=None, scanned={}, carried=boundary.carried if boundary.iteration else {}
+                    boundary,
+                    condition=None,
+                    scanned=boundary.scanned if self._has_scans else {},
+                    carried=boundary.carried if boundary.iteration else {},
                 )
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
@@ -369,7 +387,12 @@ def _values_to_follow(
         info = next((p for p in profile.loops.values() if p.loop is node), None)
         if info is None or (options.loops and not {node.name, _loop_path(profile, node)} & set(options.loops)):
             continue
-        valid = operation_outputs(node.body) if side.model.graph.is_over_requests else body_results_in_file(node)
+        if side.model.graph.is_over_requests:
+            assigned = [variable.assigned for variable in request_variables(side.model.graph)]
+            if sum(info.nbytes.get(value, 0) for value in assigned) <= free:
+                values_by_loop[node] = [(value, info.types.get(value) or TensorType()) for value in assigned]
+            continue
+        valid = body_results_in_file(node)
         values: list[tuple[Value, TensorType]] = []
         for value, kind in info.types.items():
             if value not in valid:

@@ -6,7 +6,7 @@ all node results, to find the first differing node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,20 +15,20 @@ import numpy as np
 
 from ....runtime.errors import InterruptError, UnsupportedError
 from ....runtime.frame import Frame, frame_reader
-from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
+from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, TensorType, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
 from ..alignment.model_alignment import SelfAlignment
 from ..causes.difference_tracer import DifferenceTracer
 from ..causes.quantization_step import QuantizationSteps
-from ..report.findings import Comparison, Difference, LoopFindings, PeerFailure
+from ..report.findings import Cause, Comparison, Difference, DivergenceReason, LoopFindings, PeerFailure
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
-from .body_job import BodyJob, BodyJobBuilder, fed_values
+from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
 from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_by_peer
 from .peer_precision import saturation_reasons
 
@@ -38,7 +38,7 @@ class _LockstepLoop:
     """The state of one loop while it runs."""
 
     findings: LoopFindings
-    body: BodyJobBuilder
+    body: BodyJobBuilder | RequestJobBuilder
     fed_values: list[Value]
     random_values: list[Value]
     body_job: BodyJob | None = None
@@ -49,6 +49,8 @@ class _LockstepLoop:
     invariant_feeds: dict[Value, Any] = field(default_factory=dict)
     slice_parts: dict[Value, Array] = field(default_factory=dict)
     invariants_held: bool = False
+    #: Variables that the peer initialises in the current iteration.
+    unset: Collection[Value] = ()
     #: Not compared any further.
     given_up: bool = False
 
@@ -105,7 +107,9 @@ class Lockstep:
         if state is None:
             findings = LoopFindings(plan.path, plan.path, "path")
             self.result.loops.append(findings)
-            state = _LockstepLoop(findings, BodyJobBuilder(self.side, plan.loop), *fed_values(plan.loop))
+            is_requests = self.side.model.graph.is_over_requests and plan.loop in self.side.model.graph.nodes
+            body = RequestJobBuilder(self.side) if is_requests else BodyJobBuilder(self.side, plan.loop)
+            state = _LockstepLoop(findings, body, *fed_values(plan.loop))
             self._loops[plan.index] = state
         if state.given_up:
             return
@@ -145,6 +149,8 @@ class Lockstep:
             feeds[loop.condition_input] = scalar_parameter(
                 engine.loop_state(plan.index)[2], loop.condition_input, np.bool_
             )
+        if isinstance(state.body, RequestJobBuilder):
+            state.unset = set() if frame.iteration else state.body.initial_in_file
         return feeds
 
     # -- one iteration
@@ -210,16 +216,16 @@ class Lockstep:
         body_job = state.body_job
         assert body_job is not None
         if not state.invariants_held:
-            state.loaded.hold({body_job.inputs[value]: data for value, data in state.invariant_feeds.items()})
+            held = {value: data for value, data in state.invariant_feeds.items() if value in body_job.inputs}
+            state.loaded.hold({body_job.inputs[value]: data for value, data in held.items()})
             state.invariants_held = True
         return self._run_loaded(state, feeds)
 
     def _run_loaded(self, state: _LockstepLoop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
         body_job, loaded = state.body_job, state.loaded
         assert body_job is not None and loaded is not None
-        results = loaded.run(
-            {name: feeds[value] for value, name in body_job.inputs.items() if value not in state.invariant_feeds}
-        )
+        omitted = {*state.invariant_feeds, *state.unset}
+        results = loaded.run({name: feeds[value] for value, name in body_job.inputs.items() if value not in omitted})
         return list(dict(zip(body_job.outputs, results, strict=True)).items())
 
     def _compare_outputs(
@@ -231,7 +237,8 @@ class Lockstep:
         outputs: list[tuple[Value, Any]],
     ) -> None:
         findings, iteration = state.findings, frame.iteration - 1
-        own_results = _iteration_results(plan, frame)
+        is_request = isinstance(state.body, RequestJobBuilder)
+        own_results = _request_results(plan, frame) if is_request else _iteration_results(plan, frame)
         worst, relative, beyond = 0.0, 0.0, False
         for value, peer_value in outputs:
             if value not in own_results:
@@ -263,7 +270,10 @@ class Lockstep:
         findings.growth.add(iteration, worst, relative, beyond)
         if beyond and findings.cause is None and findings.differing_iterations == 1:
             self._find_self_difference(state, feeds, dict(outputs))
-            self._find_cause(state, plan, frame, feeds)
+            if is_request:
+                self._find_lost_variables(state, dict(outputs), own_results)
+            if findings.cause is None:
+                self._find_cause(state, plan, frame, feeds)
 
     def _find_self_difference(
         self, state: _LockstepLoop, feeds: Mapping[Value, Any], first_run: Mapping[Value, Any]
@@ -284,12 +294,31 @@ class Lockstep:
 
     # -- cause of the first difference
 
+    def _find_lost_variables(
+        self, state: _LockstepLoop, outputs: Mapping[Value, Any], own_results: Mapping[Value, tuple[str, str, Any]]
+    ) -> None:
+        """Rule B49, if a variable of dynamic shape does not keep what a request assigns to it."""
+        first = state.findings.first
+        for value, (role, name, our_value) in own_results.items():
+            if role != "carried" or np.shape(outputs[value]) == np.shape(our_value) or not _has_dynamic_shape(value):
+                continue
+            text = (
+                f"{self._peer.name} does not keep what a request assigns to '{name}', a variable that is declared with"
+                f" a dynamic shape: its shape is {list(np.shape(outputs[value]))} then, and that of the assigned value"
+                f" is {list(np.shape(our_value))}. What reads it may get uninitialised memory."
+            )
+            self.result.reasons.append(DivergenceReason("B49", text))
+            if first is not None and first.role == "carried":
+                state.findings.cause = Cause(remark="the outputs of the request are the same; it is not kept")
+            return
+
     def _find_cause(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame, feeds: dict[Value, Any]) -> None:
         loaded = None
         try:
             body_job = state.body.build(feeds, everything=True)
             loaded = self._peer.open(body_job.job)
-            results = loaded.run({name: feeds[value] for value, name in body_job.inputs.items()})
+            given = {name: feeds[value] for value, name in body_job.inputs.items() if value not in state.unset}
+            results = loaded.run(given)
             peer_values = dict(zip(body_job.outputs, results, strict=True))
         except (PeerError, UnsupportedError) as error:
             self.result.add_note(f"{plan.path}: which node differs could not be found: {error}")
@@ -312,6 +341,22 @@ class Lockstep:
             f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
             "they make the difference"
         )
+
+
+def _has_dynamic_shape(variable: Value) -> bool:
+    shape = variable.type.shape if isinstance(variable.type, TensorType) else None
+    return shape is None or not all(isinstance(dim, int) for dim in shape)
+
+
+def _request_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
+    """The results of the last request: for each output, and for each variable as it is before the next request, the
+    role, the outer name and the value."""
+    loop, carried = plan.loop, frame.carried
+    scans = {
+        scan.result: ("scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1])
+        for k, scan in enumerate(loop.scan_outputs)
+    }
+    return scans | {edge.param: ("carried", edge.param.name, carried[edge.param.name]) for edge in loop.back_edges}
 
 
 def _initial_slice_edge(loop: Loop, sliced: SlicedInput) -> BackEdge | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def model_job(side: ModelSide) -> Job:
     """
     model = side.model
     if model.graph.system is System.OPENVINO:
-        return _ir_file_job(model)
+        return ir_file_job(model)
     # Outputs are compared by position, so a file with more outputs than the graph is rewritten.
     if model.graph.system is System.ONNX and model.path is not None and not model.graph.missing_outputs:
         if model.path.suffix in (".onnx", ".pb"):
@@ -48,10 +48,11 @@ def trajectory_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value,
     if model.graph.system is not System.OPENVINO:
         return _onnx_job(side, carried)
     if model.graph.is_over_requests:
-        refs = [operation_outputs(loop.body)[value] for loop, values in carried.items() for value, _ in values]
-        return replace(_ir_file_job(model), values=refs)
+        names = {variable.assigned: variable.name for variable in request_variables(model.graph)}
+        assigned = [names[value] for values in carried.values() for value, _ in values]
+        return replace(ir_file_job(model), variables=assigned)
     indices = [(loop.name, loop.body.outputs.index(value)) for loop, values in carried.items() for value, _ in values]
-    return replace(_ir_file_job(model), trajectories=indices)
+    return replace(ir_file_job(model), trajectories=indices)
 
 
 def main_graph_job(side: ModelSide, values: Sequence[Value], taken_branches: Mapping[If, Graph]) -> Job:
@@ -67,7 +68,7 @@ def main_graph_job(side: ModelSide, values: Sequence[Value], taken_branches: Map
     if model.graph.system is not System.OPENVINO:
         return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken_branches, side.scratch), plain=True)
     outputs = _node_outputs(nodes_in_file(model.graph))
-    return replace(_ir_file_job(model), values=[outputs[value] for value in values])
+    return replace(ir_file_job(model), values=[outputs[value] for value in values])
 
 
 def unavailable_values(side: ModelSide) -> set[Value]:
@@ -77,11 +78,11 @@ def unavailable_values(side: ModelSide) -> set[Value]:
         UnsupportedError: the model cannot be written.
     """
     graph = side.model.graph
-    return (
-        set(_node_outputs(graph.nodes)) - set(_node_outputs(_as_onnx(graph).nodes))
-        if graph.system is System.TENSORRT
-        else set()
-    )
+    if graph.system is System.OPENVINO:
+        return {value for node in graph.nodes for value in node.outputs if value is not None and _is_assign(node)}
+    if graph.system is System.TENSORRT:
+        return set(_node_outputs(graph.nodes)) - set(_node_outputs(_as_onnx(graph).nodes))
+    return set()
 
 
 def _as_onnx(graph: Graph) -> Graph:
@@ -93,10 +94,37 @@ def _as_onnx(graph: Graph) -> Graph:
     return as_onnx(graph)[0]
 
 
+@dataclass(frozen=True)
+class RequestVariable:
+    """A variable in the body of a loop over requests: ``state`` is its value before a request, ``assigned`` after it."""
+
+    name: str
+    state: Value
+    assigned: Value
+
+
+def request_variables(graph: Graph) -> list[RequestVariable]:
+    """The variables that requests assign. ``graph``: that of a loop over requests."""
+    (loop,) = (node for node in graph.nodes if isinstance(node, Loop))
+    edges = {edge.initial: edge for edge in loop.back_edges}
+    return [
+        RequestVariable(variable.name, edges[variable.state].param, edges[variable.state].result)
+        for variable in graph.variables
+        if variable.assigned is not None
+    ]
+
+
 def operation_outputs(graph: Graph) -> dict[Value, tuple[str, int]]:
     """For each value, the name of the node without subgraphs that computes it, and the output index. Nodes with
     subgraphs may have extra outputs for variables that the file lacks."""
-    return _node_outputs(node for node in nodes_in_file(graph) if isinstance(node, Operation))
+    return _node_outputs(
+        node for node in nodes_in_file(graph) if isinstance(node, Operation) and not _is_assign(node)
+    )
+
+
+def _is_assign(node: Node) -> bool:
+    """Whether it is OpenVINO's Assign, whose result cannot be read."""
+    return node.op_type == "Assign"
 
 
 def _node_outputs(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
@@ -113,10 +141,15 @@ def run_model(loaded: LoadedModel, feeds: Mapping[str, Any], model: Model) -> li
         return loaded.run(feeds)
     count = len(next(iter(feeds.values())))
     runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
-    return [np.stack(arrays) for arrays in zip(*runs, strict=True)]
+    return [_stacked(rows) for rows in zip(*runs, strict=True)]
 
 
-def _ir_file_job(model: Model) -> IrJob:
+def _stacked(rows: Sequence[Any]) -> Any:
+    """The values of all requests as one array, or as a list if their shapes differ."""
+    return np.stack(rows) if len({row.shape for row in rows}) == 1 else list(rows)
+
+
+def ir_file_job(model: Model) -> IrJob:
     """A job with an unchanged IR."""
     return IrJob(
         str(model.path),
