@@ -30,12 +30,14 @@ from ...peers.process import LoadedModel, Peer, PeerError
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
 from ..causes.quantization_step import QuantizationSteps
+from ..proof.intervention import Reruns
 from ..report.findings import Comparison, Difference, DivergenceReason, PeerFailure, Verdict
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions, compare_sides
+from ..running.deviations import find_deviation
 from ..running.output_comparison import note_uncomputed_outputs
 from ..running.sides import LoopInfo, ModelSide
-from ..running.value_comparison import compare
+from ..running.value_comparison import Tolerance, compare
 from .model_job import model_job, request_variables, run_model, trajectory_job
 from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_by_peer
 
@@ -118,11 +120,34 @@ def compare_free_running(
         result.reasons += [
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
+    if result.verdict is Verdict.DIFFER and options.proves_causes and results:
+        _find_deviation(result, side, results, options)
     if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
         localize_before_loops(
             result, side, feeds, peer, options, {path: info.loop for path, info in profile.loops.items()}
         )
     return result
+
+
+def _find_deviation(result: Comparison, side: ModelSide, results: Sequence[Any], options: ComparisonOptions) -> None:
+    """Look for a rule by which the peer departs from the model as a whole."""
+    reruns = Reruns(side, side.most_iterations + 1, 0.0, options.on_tick)
+    peer_outputs = dict(zip((port.name for port in side.model.outputs), results, strict=False))
+
+    def agrees(graph: Graph) -> tuple[bool, bool]:
+        run = reruns.run(graph)
+        if run is None or run.outputs is None:
+            return False, False
+        pairs = [(run.outputs[name], value) for name, value in peer_outputs.items()]
+        exact = Tolerance(0.0, 0.0)
+        return tuple(
+            not any(compare(a, b, tolerance).kind for a, b in pairs) for tolerance in (options.tolerance, exact)
+        )
+
+    found = find_deviation(side.model.graph, result.right, agrees)
+    if found is not None:
+        result.demonstration = found.demonstration
+        result.reasons.append(found.reason)
 
 
 def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:

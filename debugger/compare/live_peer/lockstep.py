@@ -15,7 +15,7 @@ import numpy as np
 
 from ....runtime.errors import InterruptError, UnsupportedError
 from ....runtime.frame import Frame, frame_reader
-from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, TensorType, Value
+from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
@@ -25,6 +25,7 @@ from ..causes.quantization_step import QuantizationSteps
 from ..report.findings import Cause, Comparison, Difference, DivergenceReason, LoopFindings, PeerFailure
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
+from ..running.deviations import has_dynamic_shape
 from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
@@ -300,7 +301,7 @@ class Lockstep:
         """Rule B49, if a variable of dynamic shape does not keep what a request assigns to it."""
         first = state.findings.first
         for value, (role, name, our_value) in own_results.items():
-            if role != "carried" or np.shape(outputs[value]) == np.shape(our_value) or not _has_dynamic_shape(value):
+            if role != "carried" or np.shape(outputs[value]) == np.shape(our_value) or not has_dynamic_shape(value):
                 continue
             text = (
                 f"{self._peer.name} does not keep what a request assigns to '{name}', a variable that is declared with"
@@ -341,11 +342,6 @@ class Lockstep:
             f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
             "they make the difference"
         )
-
-
-def _has_dynamic_shape(variable: Value) -> bool:
-    shape = variable.type.shape if isinstance(variable.type, TensorType) else None
-    return shape is None or not all(isinstance(dim, int) for dim in shape)
 
 
 def _request_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:

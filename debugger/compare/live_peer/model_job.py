@@ -117,9 +117,7 @@ def request_variables(graph: Graph) -> list[RequestVariable]:
 def operation_outputs(graph: Graph) -> dict[Value, tuple[str, int]]:
     """For each value, the name of the node without subgraphs that computes it, and the output index. Nodes with
     subgraphs may have extra outputs for variables that the file lacks."""
-    return _node_outputs(
-        node for node in nodes_in_file(graph) if isinstance(node, Operation) and not _is_assign(node)
-    )
+    return _node_outputs(node for node in nodes_in_file(graph) if isinstance(node, Operation) and not _is_assign(node))
 
 
 def _is_assign(node: Node) -> bool:

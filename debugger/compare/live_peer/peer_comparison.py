@@ -109,7 +109,8 @@ def compare_with_peer(
         try:
             free_result = compare_free_running(side, side.inputs, peer, options, profile)
             comparisons.append(free_result)
-            if lockstep and result.verdict in (Verdict.SAME, Verdict.STEP) and free_result.verdict is Verdict.DIFFER:
+            same_by_iteration = lockstep and result.verdict in (Verdict.SAME, Verdict.STEP)
+            if same_by_iteration and free_result.verdict is Verdict.DIFFER and free_result.demonstration is None:
                 # Each iteration agrees by itself: what is left is how the loops amplify rounding.
                 distance = max((loop.growth.largest for loop in result.loops), default=0.0)
                 reruns = Reruns(side, side.most_iterations + 1, time.monotonic() - start, options.on_tick)

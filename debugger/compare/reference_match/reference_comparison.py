@@ -26,6 +26,7 @@ from ..report.findings import (
     Verdict,
 )
 from ..running.boundary_merge import ComparisonOptions
+from ..running.deviations import FoundDeviation, find_deviation
 from ..running.iteration_stream import IterationRecord, iterate_side, outputs_by_name
 from ..running.loop_matching import match_loops, select_pairs
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
@@ -71,12 +72,31 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     result = run.comparison()
     if result.error is None and options.proves_causes and result.verdict is Verdict.DIFFER:
         try:
-            result.demonstration = run.demonstration()
+            found = _find_deviation(side, reference, options)
+            if found is not None:
+                result.demonstration = found.demonstration
+                result.reasons.append(found.reason)
+            else:
+                result.demonstration = run.demonstration()
         except (InterruptError, KeyboardInterrupt):
             if not options.reports_interrupt:
                 raise
             result.error = InterruptError("interrupted")
     return result
+
+
+def _find_deviation(side: ComparisonSide, reference: Reference, options: ComparisonOptions) -> FoundDeviation | None:
+    """A rule by which the reference departs from the model as a whole."""
+    if not isinstance(side, ModelSide):
+        return None
+    inputs, limit, label = side.inputs, side.limit, side.label
+    settings = replace(options, proves_causes=False, reports_interrupt=False)
+
+    def agrees(graph: Graph) -> tuple[bool, bool]:
+        result = compare_reference(ModelSide(Model(graph), inputs, limit, label), reference, settings)
+        return result.verdict in (Verdict.SAME, Verdict.PARTLY), False
+
+    return find_deviation(side.model.graph, reference.label, agrees)
 
 
 def _check_names(layout: LocationIndex, reference: Reference, options: ComparisonOptions) -> None:

@@ -255,6 +255,8 @@ class RecurrentLowering:
         loop.derived_from = (
             f"{node.op_type} '{node.name}' ({self._specification()}), {'reverse' if backward else 'forward'}"
         )
+        if step.kind == "GRU":  # frameworks disagree about it
+            loop.derived_from += f", linear_before_reset={int(step.linear_before_reset)}"
         return loop
 
     def _specification(self) -> str:
