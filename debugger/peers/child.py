@@ -41,6 +41,8 @@ class PeerRuntime(Protocol):
 
     version: str
     configuration: Mapping[str, str]
+    #: The precision that it would choose for float32 without settings, by its own name; empty for float32.
+    usual_precision: str
 
     def open(self, job: Job) -> LoadedRuntimeModel:
         """Load a model."""
@@ -73,7 +75,7 @@ def main() -> None:
             if kind == "start":
                 module, setup = payload
                 runtime = importlib.import_module(module, __package__).RUNTIME(setup)
-                answer = runtime.version, runtime.configuration
+                answer = runtime.version, runtime.configuration, runtime.usual_precision
             elif kind == "open":
                 assert runtime is not None
                 models[number], held_inputs[number] = runtime.open(payload), {}

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+#: OpenVINO's property for the precision of its computations.
+PRECISION_OPTION = "INFERENCE_PRECISION_HINT"
+
 
 @dataclass(frozen=True)
 class RuntimeSetup:

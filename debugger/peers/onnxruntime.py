@@ -31,6 +31,7 @@ class OnnxRuntime:
         self._setup = setup
         session_options(setup)
         self._providers = select_providers(setup.device)
+        self.usual_precision = ""
         self.configuration: Mapping[str, str] = {
             "provider": ", ".join(self._providers),
             "intra_op_num_threads": "1",

@@ -10,12 +10,12 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup, variable_input
+from .jobs import PRECISION_OPTION, IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup, variable_input
 
 #: Compute float32 and cache attention as float32 also on processors with bfloat16.
 _EXACT_CONFIG = {
     "EXECUTION_MODE_HINT": "ACCURACY",
-    "INFERENCE_PRECISION_HINT": "f32",
+    PRECISION_OPTION: "f32",
     "KV_CACHE_PRECISION": "f32",
     "INFERENCE_NUM_THREADS": "1",
     "NUM_STREAMS": "1",
@@ -37,9 +37,11 @@ class OpenvinoRuntime:
             self._load_extension(library)
         self._device = setup.device or "CPU"
         plugin, _, devices = self._device.partition(":")
+        self.usual_precision = ""
         for device in self._check_devices(
             [name for name in devices.split(",") if name] if plugin in _META_PLUGINS else [plugin]
         ):
+            self.usual_precision = self.usual_precision or self._reduced_precision(device)
             self._core.set_property(device, self._exact_config(device))
         properties = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
         unknown = next((name for name in setup.options if name not in properties), None)
@@ -68,6 +70,13 @@ class OpenvinoRuntime:
             devices = ", ".join([*available, *_META_PLUGINS])
             raise OptionError(f"openvino {OpenvinoRuntime.version} has no device '{missing}' here; it has {devices}")
         return names or available
+
+    def _reduced_precision(self, device: str) -> str:
+        """The precision below float32 that a device chooses by itself; empty if there is none."""
+        if PRECISION_OPTION not in self._core.get_property(device, "SUPPORTED_PROPERTIES"):
+            return ""
+        precision = self._core.get_property(device, PRECISION_OPTION)
+        return str(precision.get_type_name()) if precision in (openvino.Type.bf16, openvino.Type.f16) else ""
 
     def _exact_config(self, plugin: str) -> dict[str, str]:
         supported = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")

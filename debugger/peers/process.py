@@ -95,6 +95,8 @@ class Peer:
         self.version = ""
         #: The settings in use and other facts that affect its numbers; known once it has started.
         self.configuration: Mapping[str, str] = {}
+        #: The precision below float32 that it would choose without settings; empty if there is none.
+        self.usual_precision = ""
         self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries))
         self.timeout = timeout
         self._module = module or f".{name}"
@@ -115,6 +117,12 @@ class Peer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def with_options(self, options: Mapping[str, str]) -> Peer:
+        """The same peer with other settings, in a process of its own."""
+        setup = self._setup
+        name = f"{self.name}:{setup.device}" if setup.device else self.name
+        return Peer(name, self.timeout, self._module, {**setup.options, **options}, setup.libraries)
 
     def open(self, job: Job) -> LoadedModel:
         """Load a model.
@@ -162,7 +170,7 @@ class Peer:
         self._process = start_child(command, env={"OMP_NUM_THREADS": "1"}, stderr=self._log)
         patience, self.timeout = self.timeout, max(self.timeout, _START_TIMEOUT_SECONDS)
         try:
-            version, self.configuration = self.request("start", 0, (self._module, self._setup))
+            version, self.configuration, self.usual_precision = self.request("start", 0, (self._module, self._setup))
             self.version = str(version)
         except PeerError as error:
             self.close()

@@ -23,6 +23,7 @@ class FaultyPeer:
 
     def __init__(self, setup: RuntimeSetup) -> None:
         self.configuration = dict(setup.options)
+        self.usual_precision = ""
 
     def open(self, job: Job) -> Peer:
         """Load a model."""

@@ -18,6 +18,7 @@ class SpawningPeer:
 
     def __init__(self, setup: RuntimeSetup) -> None:
         self.configuration = dict(setup.options)
+        self.usual_precision = ""
 
     def open(self, job: Job) -> SpawningModel:
         """Load nothing."""

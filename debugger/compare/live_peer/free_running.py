@@ -146,8 +146,7 @@ def _find_deviation(result: Comparison, side: ModelSide, results: Sequence[Any],
 
     found = find_deviation(side.model.graph, result.right, agrees)
     if found is not None:
-        result.demonstration = found.demonstration
-        result.reasons.append(found.reason)
+        found.record_in(result)
 
 
 def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:

@@ -96,7 +96,7 @@ def _as_onnx(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class RequestVariable:
-    """A variable in the body of a loop over requests: ``state`` is its value before a request, ``assigned`` after it."""
+    """A variable in the body of a loop over requests: its value before a request, and the one that this assigns."""
 
     name: str
     state: Value

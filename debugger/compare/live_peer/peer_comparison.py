@@ -10,6 +10,7 @@ from ....runtime.errors import ExecutionError, InterruptError, LoopdbgError, Usa
 from ....runtime.graph import Graph, System, walk
 from ....runtime.model import Data, Model
 from ....runtime.ops.registry import is_random
+from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
 from ..proof.intervention import Reruns
 from ..proof.rounding import explain_by_rounding
@@ -20,7 +21,7 @@ from ..running.sides import ModelSide
 from .free_running import compare_free_running, peer_outcome
 from .lockstep import Lockstep
 from .peer_limits import RunProfile
-from .peer_precision import openvino_tolerance
+from .peer_precision import blame_precision, openvino_tolerance, reduced_precision, usual_precision_note
 
 
 @dataclass
@@ -119,6 +120,17 @@ def compare_with_peer(
             if not comparisons or not options.reports_interrupt:
                 raise
             comparisons[0].error = InterruptError("interrupted")
+    precision = reduced_precision(peer)
+    if precision and any(comparison.verdict is Verdict.DIFFER for comparison in comparisons):
+        with peer.with_options({PRECISION_OPTION: "f32"}) as exact:
+            again = compare_with_peer(model, side.inputs, exact, options, limit=limit, lockstep=lockstep, free=free)
+        if again.verdict in (Verdict.SAME, Verdict.STEP):
+            for comparison in comparisons:
+                if comparison.verdict is Verdict.DIFFER:
+                    blame_precision(comparison, peer, precision)
+    usual = usual_precision_note(peer, model.graph)
+    if usual:
+        comparisons[0].add_note(usual)
     if note is not None:
         comparisons[0].add_note(note)
         for comparison in comparisons:

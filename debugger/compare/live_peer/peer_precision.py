@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 
 from ....runtime.graph import Graph, Note, TensorType, Value, bodies, walk
-from ..alignment.number_formats import conversion_dtype
-from ..report.findings import DivergenceReason, NodeDifference
+from ...peers.jobs import PRECISION_OPTION
+from ...peers.process import Peer
+from ..alignment.number_formats import conversion_dtype, float_types
+from ..report.findings import Cause, Comparison, Demonstration, DivergenceReason, NodeDifference
+from ..running.deviations import FoundDeviation
 from ..running.value_comparison import Tolerance
 
 #: Products of bytes, whose pairs are added in 16 bits on processors without VNNI.
 _BYTE_PRODUCTS = ("MatMulInteger", "QLinearMatMul", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
+#: The significant bits of precisions below float32.
+_REDUCED_PRECISIONS = {"bf16": 8, "f16": 11}
 _INT16_MAX = np.iinfo(np.int16).max
 #: Relative to the peak: computing float16 as float32 omits the rounding that we perform.
 _FLOAT16_PEAK_TOLERANCE = 0.05
@@ -46,6 +51,35 @@ def pair_sum_overflows_int16(a: Any, b: Any) -> bool:
         if pairs.size and np.abs(pairs).max() > _INT16_MAX:
             return True
     return False
+
+
+def reduced_precision(peer: Peer) -> str:
+    """The precision below float32 that the options of a comparison ask for; empty if there is none."""
+    precision = peer.configuration.get(PRECISION_OPTION, "")
+    return precision if precision in _REDUCED_PRECISIONS else ""
+
+
+def usual_precision_note(peer: Peer, graph: Graph) -> str:
+    """A note that a peer, left to itself, computes a model in another precision; empty if it does not."""
+    exact = peer.configuration.get(PRECISION_OPTION)
+    if not peer.usual_precision or exact != "f32" or not float_types(graph):
+        return ""
+    return (
+        f"left to itself, {peer.name} computes in {peer.usual_precision} on this processor, and its numbers may differ"
+        f" from these; here it was set to {exact} ({PRECISION_OPTION})"
+    )
+
+
+def blame_precision(comparison: Comparison, peer: Peer, precision: str) -> None:
+    """Record rule B52: a peer differs only because it computes in another precision. No node is to blame."""
+    bits = _REDUCED_PRECISIONS[precision]
+    text = f"with {PRECISION_OPTION}=f32 in place of {precision}, {peer.name} gives the same numbers as loopdbg"
+    reason = f"{peer.name} rounds to {precision}, which has {bits} significant bits, as {PRECISION_OPTION} says."
+    FoundDeviation(DivergenceReason("B52", reason), Demonstration("rule", text, 1)).record_in(comparison)
+    rounding = Cause(remark=f"rounding to {precision}")
+    for loop in comparison.loops:
+        loop.cause = loop.cause and rounding
+    comparison.cause = comparison.cause and rounding
 
 
 def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, Note | None]:

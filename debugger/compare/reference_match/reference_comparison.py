@@ -31,6 +31,7 @@ from ..running.iteration_stream import IterationRecord, iterate_side, outputs_by
 from ..running.loop_matching import match_loops, select_pairs
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
 from ..running.value_comparison import compare
+from .stored_precision import stored_precision
 from .track_candidates import TrackCandidate, input_tracks
 from .track_forms import iterations_by_entry, scan_by_iteration
 from .track_pairing import TrackPairing, pair_tracks
@@ -70,12 +71,15 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
             raise
         run.result.error = InterruptError("interrupted")
     result = run.comparison()
+    firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]
+    stored = stored_precision([(first.left, first.right) for first in firsts], reference.label)
+    if stored is not None:
+        result.reasons.append(stored)
     if result.error is None and options.proves_causes and result.verdict is Verdict.DIFFER:
         try:
             found = _find_deviation(side, reference, options)
             if found is not None:
-                result.demonstration = found.demonstration
-                result.reasons.append(found.reason)
+                found.record_in(result)
             else:
                 result.demonstration = run.demonstration()
         except (InterruptError, KeyboardInterrupt):

@@ -500,5 +500,5 @@ def _unreported_reasons(comparison: Comparison) -> list[DivergenceReason]:
 
 def _reason_lines(reasons: Sequence[DivergenceReason], indent: str) -> Iterator[str]:
     for reason in reasons:
-        text = f"rule {reason.rule}: {reason.text}" if reason.text else f"rule {reason.rule}"
-        yield f"{indent}{escape_unprintable(text)}"
+        label = f"rule {reason.rule}" if reason.rule else ""
+        yield f"{indent}{escape_unprintable(': '.join(filter(None, (label, reason.text))))}"

@@ -17,7 +17,7 @@ from ....runtime.errors import LoopdbgError
 from ....runtime.frontends.recurrent import expand_recurrent_operators, layer_function
 from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, System, TensorType, Value
 from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
-from ..report.findings import Demonstration, DivergenceReason
+from ..report.findings import Comparison, Demonstration, DivergenceReason
 
 #: Attributes of recurrent operators in which frameworks differ or that runtimes ignore, and their defaults.
 _DEFAULTS: dict[str, Any] = {
@@ -47,6 +47,11 @@ class FoundDeviation:
 
     reason: DivergenceReason
     demonstration: Demonstration
+
+    def record_in(self, comparison: Comparison) -> None:
+        """Make it the cause of a comparison's differences."""
+        comparison.demonstration = self.demonstration
+        comparison.reasons.append(self.reason)
 
 
 def find_deviation(graph: Graph, other: str, agrees: Callable[[Graph], tuple[bool, bool]]) -> FoundDeviation | None:
@@ -90,7 +95,7 @@ def deviations(graph: Graph) -> Iterator[Deviation]:
 
 
 def _operator_changes(operator: Operation, system: System) -> Iterator[tuple[str, str, str, _Change]]:
-    """Changes of a recurrent operator: the subject, the rule, the text, and a function that applies it to others, too."""
+    """Changes of a recurrent operator: the subject, the rule, the text, and a function that makes the change."""
     title = f"{operator.op_type} '{operator.name}'"
     position = _LENGTHS_INPUT.get(operator.op_type) if system is System.OPENVINO else _ONNX_LENGTHS_INPUT
     if position is not None and len(operator.inputs) > position and operator.inputs[position] is not None:
