@@ -21,7 +21,7 @@ from ..running.sides import ModelSide
 from .free_running import compare_free_running, peer_outcome
 from .lockstep import Lockstep
 from .peer_limits import RunProfile
-from .peer_precision import blame_precision, openvino_tolerance, reduced_precision, usual_precision_note
+from .peer_precision import blame_precision, openvino_tolerance, reduced_precision, usual_precision
 
 
 @dataclass
@@ -33,6 +33,8 @@ class PeerComparison:
     #: The configuration of the peer.
     configuration: Mapping[str, str] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
+    #: The precision below float32 in which the peer computes this model without settings; empty if it does not.
+    usual_precision: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -128,9 +130,6 @@ def compare_with_peer(
             for comparison in comparisons:
                 if comparison.verdict is Verdict.DIFFER:
                     blame_precision(comparison, peer, precision)
-    usual = usual_precision_note(peer, model.graph)
-    if usual:
-        comparisons[0].add_note(usual)
     if note is not None:
         comparisons[0].add_note(note)
         for comparison in comparisons:
@@ -138,7 +137,8 @@ def compare_with_peer(
                 comparison.reasons.append(DivergenceReason(note.rule, note))
     if model.graph.system is System.TENSORRT:
         comparisons[0].add_note(f"{peer.name} is given the network converted to ONNX")
-    return PeerComparison(peer.name, peer.version, peer.configuration, comparisons)
+    usual = usual_precision(peer, model.graph)
+    return PeerComparison(peer.name, peer.version, peer.configuration, comparisons, usual)
 
 
 def _random_nodes(graph: Graph) -> list[str]:

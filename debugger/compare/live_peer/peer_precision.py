@@ -59,15 +59,10 @@ def reduced_precision(peer: Peer) -> str:
     return precision if precision in _REDUCED_PRECISIONS else ""
 
 
-def usual_precision_note(peer: Peer, graph: Graph) -> str:
-    """A note that a peer, left to itself, computes a model in another precision; empty if it does not."""
-    exact = peer.configuration.get(PRECISION_OPTION)
-    if not peer.usual_precision or exact != "f32" or not float_types(graph):
-        return ""
-    return (
-        f"left to itself, {peer.name} computes in {peer.usual_precision} on this processor, and its numbers may differ"
-        f" from these; here it was set to {exact} ({PRECISION_OPTION})"
-    )
+def usual_precision(peer: Peer, graph: Graph) -> str:
+    """The precision below float32 in which a peer computes a model without settings; empty if it does not."""
+    is_exact = peer.configuration.get(PRECISION_OPTION) == "f32"
+    return peer.usual_precision if is_exact and float_types(graph) else ""
 
 
 def blame_precision(comparison: Comparison, peer: Peer, precision: str) -> None:

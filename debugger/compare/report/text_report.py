@@ -58,6 +58,11 @@ def report_lines(result: Comparison | PeerComparison) -> Iterator[str]:
     yield f"{escape_unprintable(result.verdict_text)}: {escape_unprintable(names[0])} and {escape_unprintable(right)}"
     if isinstance(result, PeerComparison) and result.configuration:
         yield f"  {result.peer}: {', '.join(f'{name}={value}' for name, value in result.configuration.items())}"
+    if isinstance(result, PeerComparison) and result.usual_precision:
+        yield (
+            f"  without these settings {result.peer} computes in {result.usual_precision} on this processor, and its"
+            " numbers may differ from those that were compared"
+        )
     for comparison in comparisons:
         yield from _comparison_lines(comparison)
     yield from (f"  note: {escape_unprintable(note)}" for note in unique_notes(comparisons))

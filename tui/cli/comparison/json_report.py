@@ -44,6 +44,7 @@ def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
             "name": result.peer,
             "version": result.version,
             "configuration": dict(result.configuration),
+            "usual_precision": result.usual_precision or None,
         }
     first = next((c.first_difference for c in comparisons if c.first_difference is not None), None)
     report["first"] = None if first is None else _difference_json(first)
