@@ -29,7 +29,7 @@ from .interestingness import (
 )
 from .reduction_passes import single_iteration
 from .reduction_session import ReductionSession, document_values
-from .stateful_requests import find_first_request
+from .stateful_requests import find_first_request, find_request_sequence
 from .unify_names import unify_names
 
 #: Maximum ratio of iterations of the second model to those of the first.
@@ -93,7 +93,14 @@ def find_peer_disagreement(
 
 
 def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement, cap: int | None) -> Finding:
+    sequence = find_request_sequence(model, inputs, predicate)
+    predicate.requires_same_values = sequence is not None and predicate.shows_same_values(*sequence)
     request = find_first_request(model, inputs, predicate, cap)
+    if request is None and sequence is not None:
+        candidate, result = sequence
+        limit = _iteration_limit(model, inputs, cap)
+        predicate.first_observation, predicate.limit = result, limit
+        return Finding(candidate, result, predicate, limit, candidate.node_count, predicate.tolerance)
     if request is None:
         raise NothingFoundError(
             f"{model.name}: nothing to reproduce: {predicate.peer.name} gives the same in each request by itself, "
@@ -199,16 +206,21 @@ def _whole_model(model: Model, inputs: Mapping[str, Data], cap: int | None) -> t
     """The whole model, and the maximum number of iterations of its loops."""
     if model.graph.is_over_requests:
         raise UsageError(f"{model.name}: several requests are compared with a runtime alone")
+    limit = _iteration_limit(model, inputs, cap)
+    document = document_from_model(model)
+    if isinstance(document, IrDocument):
+        document.set_initial_state(model.state)
+    typed = ModelSide(model, inputs).inputs  # in the types that it declares
+    return ReductionCandidate((document,), {name: typed[name] for name in document.inputs if name in typed}), limit
+
+
+def _iteration_limit(model: Model, inputs: Mapping[str, Data], cap: int | None) -> int:
+    """One iteration more than any loop of a model has; the model's state stays as it is."""
     state = dict(model.state)
     run = model.execute(inputs, max_iterations=cap)
     model.state.clear()
     model.state.update(state)
-    limit = max((loop.iterations for loop in run.loops), default=0) + 1
-    document = document_from_model(model)
-    if isinstance(document, IrDocument):
-        document.set_initial_state(state)
-    typed = ModelSide(model, inputs).inputs  # in the types that it declares
-    return ReductionCandidate((document,), {name: typed[name] for name in document.inputs if name in typed}), limit
+    return max((loop.iterations for loop in run.loops), default=0) + 1
 
 
 def _find_nonfinite(model: Model, full: ReductionCandidate, limit: int) -> Finding:

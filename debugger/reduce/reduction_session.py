@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -152,10 +152,21 @@ class ReductionSession:
 def document_values(document: Document, inputs: Mapping[str, Data], limit: int | None) -> dict[str, Data]:
     """Return all values of the main graph of a document: inputs, constants and results."""
     names = [name for step in document.nodes() for name in step.outputs]
+    results = _results(document, names, inputs, limit)
+    if results is None and document.is_over_requests:  # a value may grow from request to request
+        found = (_results(document, [name], inputs, limit) for name in names)
+        results = {name: value for values in found if values is not None for name, value in values.items()}
+    values: dict[str, Any] = {**document.constants(), **inputs, **(results or {})}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _results(
+    document: Document, names: Sequence[str], inputs: Mapping[str, Data], limit: int | None
+) -> dict[str, Data] | None:
+    """The values with these names; None if one of them cannot be computed."""
     complete = document.copy()
     complete.set_outputs(dict.fromkeys(names))
-    values: dict[str, Any] = {**document.constants(), **inputs, **(run_document(complete, inputs, limit) or {})}
-    return {name: value for name, value in values.items() if value is not None}
+    return run_document(complete, inputs, limit)
 
 
 def _candidate_key(candidate: ReductionCandidate) -> int:

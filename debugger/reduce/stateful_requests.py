@@ -1,11 +1,14 @@
-"""Several requests to a stateful model: the first one that shows a finding by itself."""
+"""Several requests to a stateful model: the first one that shows a finding by itself, or the shortest sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
+from ..compare.running.sides import ModelSide
 from .documents.document import ReductionCandidate
 from .documents.ir_document import IrDocument
 from .interestingness import InterestingnessTest, Observation
@@ -42,3 +45,37 @@ def find_first_request(
         if result is not None:
             return k, candidate, result, max((loop.iterations for loop in run.loops), default=0) + 1
     return None
+
+
+def find_request_sequence(
+    model: Model, inputs: Mapping[str, Data], predicate: InterestingnessTest
+) -> tuple[ReductionCandidate, Observation] | None:
+    """Find the shortest sequence of requests, from the first one on, that shows a finding.
+
+    Args:
+        model: the loop over the requests.
+        inputs: name -> array, with a leading axis of requests.
+
+    Returns:
+        The model with these requests, and the observation; None if all requests together do not show it.
+    """
+    assert model.path is not None
+    document = IrDocument.read(model.path, model.graph.weights)
+    document.set_initial_state(model.state)
+    document.is_over_requests = True
+    typed = ModelSide(model, inputs).inputs
+    requests = {name: np.asarray(typed[name]) for name in document.inputs}
+    count = len(next(iter(requests.values())))
+
+    def first_requests(length: int) -> ReductionCandidate:
+        return ReductionCandidate((document,), {name: value[:length] for name, value in requests.items()})
+
+    whole = predicate(first_requests(count))
+    if whole is None:
+        return None
+    predicate.first_observation = whole
+    for length in range(1, count):
+        result = predicate(first_requests(length))
+        if result is not None:
+            return first_requests(length), result
+    return first_requests(count), whole

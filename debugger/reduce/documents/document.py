@@ -37,6 +37,8 @@ class Document(Protocol):
     LOOP_OPERATORS: ClassVar[tuple[str, ...]]
     #: The operators of branches that can be inlined.
     BRANCH_OPERATORS: ClassVar[tuple[str, ...]] = ()
+    #: Whether a run consists of several requests: inputs and outputs have a leading axis that counts them.
+    is_over_requests: bool = False
 
     def copy(self) -> Self:
         """Return a copy."""

@@ -50,8 +50,9 @@ class IrDocument(Document):
 
     LOOP_OPERATORS = LOOP_TYPES
 
-    def __init__(self, root: Element, pool: list[bytes]) -> None:
+    def __init__(self, root: Element, pool: list[bytes], is_over_requests: bool = False) -> None:
         self.root = root
+        self.is_over_requests = is_over_requests
         #: The bytes of constants; copies share the list, which is append-only.
         self.pool = pool
 
@@ -76,7 +77,7 @@ class IrDocument(Document):
         return document
 
     def copy(self) -> IrDocument:
-        return IrDocument(copy.deepcopy(self.root), self.pool)
+        return IrDocument(copy.deepcopy(self.root), self.pool, self.is_over_requests)
 
     @property
     def graph(self) -> IrGraph:
@@ -92,7 +93,8 @@ class IrDocument(Document):
 
     def build_model(self) -> Model:
         with scratch_folder() as folder:
-            return load(self.save(folder, "cut"))
+            model = load(self.save(folder, "cut"))
+        return model.over_requests() if self.is_over_requests else model
 
     def save(self, folder: Path, stem: str) -> Path:
         root, blob = copy.deepcopy(self.root), bytearray()
@@ -132,7 +134,7 @@ class IrDocument(Document):
             if layer.get("type") in ("Parameter", *CONSTANT_TYPES):
                 continue
             next(output for output in output_ports(layer) if output.get("id") == port[1]).attrib.pop("names")
-            new = add_parameter(net, name, values[name])
+            new = add_parameter(net, name, values[name][0] if self.is_over_requests else values[name])
             net.redirect_readers(port, new)
         for result in net.layers_of_type("Result"):
             if result.get("output_names") in ports:
@@ -298,7 +300,8 @@ class IrDocument(Document):
         for layer in self.graph.layers_of_type("Parameter"):
             name = output_ports(layer)[0].get("names")
             if name in inputs:
-                layer.find("data").set("shape", ",".join(map(str, np.shape(inputs[name]))))
+                shape = np.shape(inputs[name])[self.is_over_requests :]
+                layer.find("data").set("shape", ",".join(map(str, shape)))
         for net in list(walk_graphs(self.graph))[1:]:
             for layer in net.layers_of_type("Parameter"):
                 data = layer.find("data")

@@ -55,6 +55,8 @@ class ReproFolder:
     files: list[Path] = field(default_factory=list)
     recheck: Observation | None = None
     script_runs: list[ScriptRun] = field(default_factory=list)
+    #: Whether the data has a leading axis that counts requests.
+    is_over_requests: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -79,7 +81,7 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
     """
     candidate = reduced.candidate
     models = [document.save(folder, stem) for document, stem in zip(candidate.documents, _MODEL_STEMS, strict=False)]
-    pack = ReproFolder(folder, models)
+    pack = ReproFolder(folder, models, is_over_requests=candidate.documents[0].is_over_requests)
     if models[0].suffix == ".onnx":
         _write_test_data(folder, candidate.documents[0].build_model(), candidate.inputs, reduced.observation.outputs)
     pack.files += _write_scripts(folder, pack, candidate, reduced.observation, finding, title)
@@ -89,6 +91,8 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
 def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
     """Check that the files show the finding: run as before after reading, and by each script with a runtime."""
     documents = tuple(read_document(path) for path in pack.models)
+    for document in documents:
+        document.is_over_requests = pack.is_over_requests
     pack.recheck = predicate(ReductionCandidate(documents, inputs))
     for path in pack.files:
         package = path.stem.removeprefix("run_")
@@ -120,7 +124,7 @@ def _write_scripts(
     names = [path.name for path in pack.models]
     inputs = candidate.inputs_for(candidate.documents[0]) if len(pack.models) == 1 else candidate.inputs
     rtol, atol = repro_scripts.overall_tolerance(result.outputs, finding.tolerance)
-    script = repro_scripts.ReproScript(title, mode, names, inputs, result.outputs, rtol, atol)
+    script = repro_scripts.ReproScript(title, mode, names, inputs, result.outputs, rtol, atol, pack.is_over_requests)
     if not repro_scripts.is_plain_numpy({**inputs, **result.outputs}):
         return []
     texts = {"run_openvino.py": repro_scripts.openvino_script(script)}

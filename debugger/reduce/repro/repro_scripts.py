@@ -30,6 +30,8 @@ class ReproScript:
     expected: Mapping[str, Data]
     rtol: float
     atol: float
+    #: Whether inputs and outputs have a leading axis that counts requests.
+    is_over_requests: bool = False
 
 
 def read_template(name: str) -> str:
@@ -83,7 +85,7 @@ def _script_text(script: ReproScript, package: str) -> str:
         f"INPUTS = {{\n{''.join(inputs)}}}\n" if inputs else "INPUTS = {}\n",
         f"#: {_EXPECTED_COMMENTS.get(script.mode, 'What the specification asks for')}.\n",
         f"EXPECTED = {{\n{''.join(expected)}}}\n",
-        read_template(package).format(files=list(script.files)),
+        read_template(package + "_requests" * script.is_over_requests).format(files=list(script.files)),
         "" if nonfinite else read_template("compare").format(rtol=script.rtol, atol=script.atol),
         read_template(f"end_{'nonfinite' if nonfinite else script.mode}").format(package=package, how=script.mode),
     ]
