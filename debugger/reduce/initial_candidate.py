@@ -94,19 +94,16 @@ def find_peer_disagreement(
 
 def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement, cap: int | None) -> Finding:
     sequence = find_request_sequence(model, inputs, predicate)
-    predicate.requires_same_values = sequence is not None and predicate.shows_same_values(*sequence)
-    request = find_first_request(model, inputs, predicate, cap)
-    if request is None and sequence is not None:
-        candidate, result = sequence
-        limit = _iteration_limit(model, inputs, cap)
-        predicate.first_observation, predicate.limit = result, limit
-        return Finding(candidate, result, predicate, limit, candidate.node_count, predicate.tolerance)
-    if request is None:
+    if sequence is None:
         raise NothingFoundError(
-            f"{model.name}: nothing to reproduce: {predicate.peer.name} gives the same in each request by itself, "
-            "begun with what the ones before it assigned"
+            f"{model.name}: nothing to reproduce: {predicate.peer.name} gives the same outputs in all requests"
         )
-    _, candidate, result, limit = request
+    candidate, result = sequence
+    limit = _iteration_limit(model, inputs, cap)
+    predicate.requires_same_values = predicate.shows_same_values(candidate, result)
+    request = find_first_request(model, inputs, predicate, cap)
+    if request is not None:
+        _, candidate, result, limit = request
     predicate.first_observation, predicate.limit = result, limit
     return Finding(candidate, result, predicate, limit, candidate.node_count, predicate.tolerance)
 

@@ -69,7 +69,7 @@ def _set_outputs_edit(values: Mapping[str, Data | None]) -> Callable[[Document],
 
 def remove_nodes(run: ReductionSession) -> bool:
     """Replace results of nodes by inputs: all but one node at once, halves, and so on to single nodes."""
-    values = run.values()
+    values = run.shared_values()
 
     def without(keys: Sequence[str]) -> bool:
         steps = [node for node in run.main_document.nodes() if node.key in keys]

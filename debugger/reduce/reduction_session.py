@@ -11,6 +11,7 @@ import numpy as np
 
 from ...runtime.errors import InterruptError
 from ...runtime.model import Data
+from ..compare.running.value_comparison import Tolerance, compare
 from .documents.document import Document, DocumentNode, ReductionCandidate
 from .interestingness import InterestingnessTest, Observation, run_document
 
@@ -112,6 +113,18 @@ class ReductionSession:
             )
         return self._values_cache[1]
 
+    def shared_values(self) -> dict[str, Data]:
+        """Return the values of the main graph that all documents compute, bit for bit: where they can be cut."""
+        shared = self.values()
+        for document in self.best.documents[1:]:
+            others = document_values(document, self.best.inputs_for(document), self.limit)
+            shared = {
+                name: value
+                for name, value in shared.items()
+                if name in others and not compare(value, others[name], Tolerance(0.0, 0.0)).kind
+            }
+        return shared
+
     def carried_state(self, key: str, index: int, values: Mapping[str, Data]) -> list[Data] | None:
         """Return the carried values of a loop of the main graph at an iteration."""
         document = self.main_document.copy()
@@ -154,8 +167,8 @@ def document_values(document: Document, inputs: Mapping[str, Data], limit: int |
     names = [name for step in document.nodes() for name in step.outputs]
     results = _results(document, names, inputs, limit)
     if results is None and document.is_over_requests:  # a value may grow from request to request
-        found = (_results(document, [name], inputs, limit) for name in names)
-        results = {name: value for values in found if values is not None for name, value in values.items()}
+        single_results = (_results(document, [name], inputs, limit) for name in names)
+        results = {name: value for values in single_results if values is not None for name, value in values.items()}
     values: dict[str, Any] = {**document.constants(), **inputs, **(results or {})}
     return {name: value for name, value in values.items() if value is not None}
 

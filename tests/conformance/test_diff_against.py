@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -425,7 +426,7 @@ def test_a_model_without_a_file(onnxruntime: Peer) -> None:
 
 @pytest.fixture
 def bad(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "peers"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "peers"), prepend=os.pathsep)
     with Peer("onnxruntime", PATIENCE, module="faulty_peer") as peer:
         yield peer
 

@@ -144,9 +144,9 @@ def _find_deviation(result: Comparison, side: ModelSide, results: Sequence[Any],
             not any(compare(a, b, tolerance).kind for a, b in pairs) for tolerance in (options.tolerance, exact)
         )
 
-    found = find_deviation(side.model.graph, result.right, agrees)
-    if found is not None:
-        found.record_in(result)
+    deviation = find_deviation(side.model.graph, result.right, agrees)
+    if deviation is not None:
+        deviation.record_in(result)
 
 
 def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:

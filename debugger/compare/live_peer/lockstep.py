@@ -318,8 +318,8 @@ class Lockstep:
         try:
             body_job = state.body.build(feeds, everything=True)
             loaded = self._peer.open(body_job.job)
-            given = {name: feeds[value] for value, name in body_job.inputs.items() if value not in state.unset}
-            results = loaded.run(given)
+            run_feeds = {name: feeds[value] for value, name in body_job.inputs.items() if value not in state.unset}
+            results = loaded.run(run_feeds)
             peer_values = dict(zip(body_job.outputs, results, strict=True))
         except (PeerError, UnsupportedError) as error:
             self.result.add_note(f"{plan.path}: which node differs could not be found: {error}")

@@ -77,9 +77,9 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
         result.reasons.append(stored)
     if result.error is None and options.proves_causes and result.verdict is Verdict.DIFFER:
         try:
-            found = _find_deviation(side, reference, options)
-            if found is not None:
-                found.record_in(result)
+            deviation = _find_deviation(side, reference, options)
+            if deviation is not None:
+                deviation.record_in(result)
             else:
                 result.demonstration = run.demonstration()
         except (InterruptError, KeyboardInterrupt):

@@ -85,13 +85,13 @@ def deviations(graph: Graph) -> Iterator[Deviation]:
     """The deviations that may apply to a model."""
     if graph.is_over_requests:
         yield from _unkept_variables(graph)
-    found: dict[tuple[str, str], Deviation] = {}
+    by_subject: dict[tuple[str, str], Deviation] = {}
     for operator in _recurrent_operators(graph):
         for subject, rule, text, change in _operator_changes(operator, graph.system):
             apply = partial(_with_operators, graph, operator.op_type, change)
             deviation = Deviation(rule, text, apply)
-            found.setdefault((operator.op_type, subject), deviation)
-    yield from found.values()
+            by_subject.setdefault((operator.op_type, subject), deviation)
+    yield from by_subject.values()
 
 
 def _operator_changes(operator: Operation, system: System) -> Iterator[tuple[str, str, str, _Change]]:

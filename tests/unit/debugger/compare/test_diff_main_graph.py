@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def build(network):
 
 
 def test_tensorrt_network_against_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"), prepend=os.pathsep)
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")  # all that it computes is twice as large
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
     (tmp_path / "network.py").write_text(NETWORK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ PEER_TIMEOUT_SECONDS = 300
 @pytest.fixture
 def endless_third_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
     """A runtime whose third run never ends."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"), prepend=os.pathsep)
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "spin")
     with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as peer:
         yield peer

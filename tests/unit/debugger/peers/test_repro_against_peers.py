@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,7 +85,7 @@ g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
 
 
 def test_crash_is_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"), prepend=os.pathsep)
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "crash")
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
     with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as bad:

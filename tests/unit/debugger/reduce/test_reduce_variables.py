@@ -96,7 +96,7 @@ def test_agreeing_requests_are_no_finding(tmp_path: Path, capsys: pytest.Capture
     words = ("--requests", tmp_path / "requests.npz", "--against", "openvino", "-o", tmp_path / "report")
     ran = cli_runner.run_cli(capsys, "repro", sqrt_variable_model().save(tmp_path), *words)
     assert ran.status == 8
-    assert "the same in each request by itself" in ran.err
+    assert "the same outputs in all requests" in ran.err
 
 
 def test_requests_need_a_runtime(tmp_path: Path, requests: Path, capsys: pytest.CaptureFixture[str]) -> None:
