@@ -120,8 +120,8 @@ class OpenVinoModel:
         """Return the outputs, in order."""
         inputs: dict[Any, Any] = {}
         if self._fed_variables:
-            state = {name: feeds.get(variable_input(name)) for name in self._fed_variables}
-            self._start_request({name: value for name, value in state.items() if value is not None})
+            fed = {name: feeds.get(variable_input(name)) for name in self._fed_variables}
+            self._start_request({name: value for name, value in fed.items() if value is not None})
         if self._by_position:
             inputs = {int(name): value for name, value in feeds.items() if name.isdecimal()}
         else:

@@ -181,7 +181,8 @@ class RequestJobBuilder:
 
 def _request_ports(loop: Loop, model: Model) -> list[SlicedInput | Invariant]:
     """The ports of a loop over requests that the model's inputs have, in their order."""
-    ports = {port.outer: port for port in (*loop.sliced_inputs, *loop.invariants)}
+    all_ports: list[SlicedInput | Invariant] = [*loop.sliced_inputs, *loop.invariants]
+    ports = {port.outer: port for port in all_ports}
     values = {value.name: value for value in model.graph.inputs}
     return [ports[values[port.name]] for port in model.inputs]
 

@@ -30,7 +30,7 @@ from ...peers.process import LoadedModel, Peer, PeerError
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
 from ..causes.quantization_step import QuantizationSteps
-from ..proof.intervention import Reruns
+from ..proof.intervention import MAX_RERUNS, Reruns
 from ..report.findings import Comparison, Difference, DivergenceReason, PeerFailure, Verdict
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions, compare_sides
@@ -46,9 +46,23 @@ MAX_TRAJECTORY_BYTES = 256 << 20
 
 
 def compare_free_running(
-    side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: ComparisonOptions, profile: RunProfile
+    side: ModelSide,
+    inputs: Mapping[str, Data],
+    peer: Peer,
+    options: ComparisonOptions,
+    profile: RunProfile,
+    seconds: float,
 ) -> Comparison:
-    """Run the model on the peer and compare; ``profile`` is that of our complete run."""
+    """Run the model on the peer and compare.
+
+    Args:
+        side: the model, which was run.
+        inputs: its inputs.
+        peer: the peer.
+        options: the options of the comparison.
+        profile: that of our complete run.
+        seconds: the time of that run.
+    """
     result = Comparison("free", side.label, peer.name)
     outputs = side.outputs
     if outputs is None:
@@ -121,7 +135,7 @@ def compare_free_running(
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
     if result.verdict is Verdict.DIFFER and options.proves_causes and results:
-        _find_deviation(result, side, results, options)
+        _find_deviation(result, Reruns(side, side.most_iterations + 1, seconds, options.on_tick), results, options)
     if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
         localize_before_loops(
             result, side, feeds, peer, options, {path: info.loop for path, info in profile.loops.items()}
@@ -129,22 +143,23 @@ def compare_free_running(
     return result
 
 
-def _find_deviation(result: Comparison, side: ModelSide, results: Sequence[Any], options: ComparisonOptions) -> None:
+def _find_deviation(result: Comparison, reruns: Reruns, results: Sequence[Any], options: ComparisonOptions) -> None:
     """Look for a rule by which the peer departs from the model as a whole."""
-    reruns = Reruns(side, side.most_iterations + 1, 0.0, options.on_tick)
-    peer_outputs = dict(zip((port.name for port in side.model.outputs), results, strict=False))
+    model = reruns.side.model
+    peer_outputs = dict(zip((port.name for port in model.outputs), results, strict=False))
 
     def agrees(graph: Graph) -> tuple[bool, bool]:
-        run = reruns.run(graph)
+        run = reruns.run(graph) if reruns.count < MAX_RERUNS else None
         if run is None or run.outputs is None:
             return False, False
         pairs = [(run.outputs[name], value) for name, value in peer_outputs.items()]
-        exact = Tolerance(0.0, 0.0)
-        return tuple(
-            not any(compare(a, b, tolerance).kind for a, b in pairs) for tolerance in (options.tolerance, exact)
-        )
 
-    deviation = find_deviation(side.model.graph, result.right, agrees)
+        def is_same(tolerance: Tolerance) -> bool:
+            return not any(compare(a, b, tolerance).kind for a, b in pairs)
+
+        return is_same(options.tolerance), is_same(Tolerance(0.0, 0.0))
+
+    deviation = find_deviation(model.graph, result.right, agrees)
     if deviation is not None:
         deviation.record_in(result)
 
@@ -343,8 +358,8 @@ def _compare_trajectories(
     requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = _values_to_follow(side, profile, options)
     if not requested:
         return None
-    names = (port.name for port in side.model.outputs)
-    scans = dict(zip(names, outputs, strict=False)) if side.model.graph.is_over_requests else {}
+    ports = zip(side.model.outputs, outputs, strict=False)
+    scans = {port.name: value for port, value in ports} if side.model.graph.is_over_requests else {}
     arrays: list[Any] = []
     try:
         loaded = peer.open(trajectory_job(side, requested))

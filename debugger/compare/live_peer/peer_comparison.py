@@ -110,7 +110,8 @@ def compare_with_peer(
         comparisons = [result]
     elif free:
         try:
-            free_result = compare_free_running(side, side.inputs, peer, options, profile)
+            seconds = time.monotonic() - start
+            free_result = compare_free_running(side, side.inputs, peer, options, profile, seconds)
             comparisons.append(free_result)
             same_by_iteration = lockstep and result.verdict in (Verdict.SAME, Verdict.STEP)
             if same_by_iteration and free_result.verdict is Verdict.DIFFER and free_result.demonstration is None:

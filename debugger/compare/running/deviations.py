@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import LoopdbgError
+from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.frontends.recurrent import expand_recurrent_operators, layer_function
 from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, System, TensorType, Value
 from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
@@ -64,6 +64,9 @@ def find_deviation(graph: Graph, other: str, agrees: Callable[[Graph], tuple[boo
 
     Returns:
         The first such deviation; None if there is none.
+
+    Raises:
+        InterruptError: Ctrl-C.
     """
     reruns = 0
     for deviation in deviations(graph):
@@ -71,6 +74,8 @@ def find_deviation(graph: Graph, other: str, agrees: Callable[[Graph], tuple[boo
             changed = deviation.apply()
             reruns += 1
             is_same, is_identical = agrees(changed)
+        except InterruptError:
+            raise
         except LoopdbgError:  # the changed model is invalid, or does not run
             continue
         if is_same:
@@ -119,12 +124,18 @@ def _with_full_lengths(position: int, operator: Operation) -> list[Node]:
     assert lengths is not None
     full = Value(f"{lengths.name}_full", lengths.type)
     axis = 0 if position == _ONNX_LENGTHS_INPUT and not operator.attributes.get("layout") else 1
-    function = partial(_full_lengths, axis)
-    name = f"{operator.name}/FullLengths"
-    header = (name, "FullLengths", "", 1, [operator.inputs[0], lengths], [full], {})
+    node = ResolvedOperation(
+        name=f"{operator.name}/FullLengths",
+        op_type="FullLengths",
+        domain="",
+        version=1,
+        inputs=[operator.inputs[0], lengths],
+        outputs=[full],
+        op=ResolvedOperator(partial(_full_lengths, axis), {}, native=False),
+    )
     new = copy.copy(operator)
     new.inputs = [full if k == position else value for k, value in enumerate(operator.inputs)]
-    return [ResolvedOperation(*header, op=ResolvedOperator(function, {}, native=False)), new]
+    return [node, new]
 
 
 def _full_lengths(axis: int, p: Any, x: Any, lengths: Any) -> Any:
