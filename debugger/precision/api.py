@@ -153,7 +153,7 @@ class _Trial:
 
     def _value(self, errors: ValueErrors) -> ValuePrecision:
         largest = largest_finite(self.runs.type_name)
-        producer = self._formatter.origins.producer(errors.value)
+        producer = self._formatter.origins.get(errors.value)
         return ValuePrecision(
             display_name(errors.value),
             errors.loop,
