@@ -117,12 +117,9 @@ def window_geometry(
     edges = list(pads or (0,) * (2 * rank))
     strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     if not len(strides) == len(dilations) == rank == len(edges) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
-        raise ModelError(
-            f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}",
-            name="strides",
-            expected=f"{rank} positive numbers",
-            got=str(list(strides)),
-        )
+        name, got = ("pads", edges) if len(edges) != 2 * rank else ("strides", list(strides))
+        what = f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}"
+        raise ModelError(what, name=name, expected=f"{rank} positive numbers", got=str(got))
     mode = decode_string(auto_pad)
     if mode not in AUTO_PADS:
         raise unknown_value_error("auto_pad", mode, AUTO_PADS)

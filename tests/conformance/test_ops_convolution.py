@@ -361,24 +361,28 @@ def test_no_channels_give_the_bias() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "attributes", "message"),
+    ("shapes", "attributes", "name", "got"),
     [
-        (((1, 3, 5, 5), (4, 2, 3, 3)), {}, "channels differ"),
-        (((1, 3, 5, 5), (4, 3, 3)), {}, "ranks do not fit"),
-        (((1, 4, 5, 5), (3, 2, 3, 3)), {"group": 2}, "channels differ"),
-        (((1, 3, 2, 2), (4, 3, 3, 3)), {}, "does not fit spatial axis"),
-        (((1, 3, 5, 5), (4, 3, 3, 3), (3,)), {}, "bias of shape"),
-        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [1]}, "do not fit a kernel"),
-        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [0, 1]}, "do not fit a kernel"),
-        (((1, 3, 5, 5), (4, 3, 3, 3)), {"kernel_shape": [3, 2]}, "kernel_shape"),
-        (((1, 3, 5, 5), (4, 3, 3, 3)), {"auto_pad": "SAME"}, "auto_pad"),
-        (((1, 3, 5, 5), (4, 3, 3, 3)), {"pads": [1, 1]}, "do not fit a kernel"),
-        (((1, 3, 1, 1, 1, 1), (4, 3, 1, 1, 1, 1)), {}, "at most 3 spatial axes"),
+        (((1, 3, 5, 5), (4, 2, 3, 3)), {}, "group", "1"),
+        (((1, 3, 5, 5), (4, 3, 3)), {}, "W", "(4, 3, 3)"),
+        (((1, 4, 5, 5), (3, 2, 3, 3)), {"group": 2}, "group", "2"),
+        (((1, 3, 2, 2), (4, 3, 3, 3)), {}, "kernel_shape", "3"),
+        (((1, 3, 5, 5), (4, 3, 3, 3), (3,)), {}, "bias", "(3,)"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [1]}, "strides", "[1]"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [0, 1]}, "strides", "[0, 1]"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"kernel_shape": [3, 2]}, "kernel_shape", "[3, 2]"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"auto_pad": "SAME"}, "auto_pad", "'SAME'"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"pads": [1, 1]}, "pads", "[1, 1]"),
     ],
 )
-def test_refusals(shapes: Any, attributes: dict[str, Any], message: str) -> None:
-    with pytest.raises(loopdbg.LoopdbgError, match=message):
+def test_refusals(shapes: Any, attributes: dict[str, Any], name: str, got: str) -> None:
+    with raises_error(loopdbg.ModelError, name=name, got=got):
         run_operator("Conv", *(np.ones(shape, np.float32) for shape in shapes), **attributes)
+
+
+def test_four_spatial_axes_are_unsupported() -> None:
+    with raises_error(loopdbg.UnsupportedError, name="X", expected="at most 3 spatial axes", got="4"):
+        run_operator("Conv", *(np.ones((n, 3, 1, 1, 1, 1), np.float32) for n in (1, 4)))
 
 
 def test_transposed_refusals() -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from cli_runner import run_python_code
-from loopdbg.runtime.errors import ModelError, UnsupportedError
+from error_fields import raises_error
+from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Graph, Operation, System, Value
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.onnx_reference import resolve_reference
-from loopdbg.runtime.ops.registry import resolve
+from loopdbg.runtime.ops.registry import UnknownOperatorError, resolve
 
 from .single_node import Array, assert_close, assert_same, onnxruntime_outputs
 
@@ -148,7 +149,7 @@ def test_unknown_operators(op_type: str, domain: str) -> None:
     operation = node(op_type, 2, domain=domain, pooled_shape=[1, 1]) if op_type == "MaxRoiPool" else node(op_type, 2)
     operation.domain = domain
     assert resolve_reference(operation) is None
-    with pytest.raises(UnsupportedError, match=op_type):
+    with raises_error(UnknownOperatorError, node="node", op_type=op_type):
         resolve(operation, System.ONNX)
 
 

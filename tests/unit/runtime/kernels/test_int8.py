@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.ops.eager import EagerPrimitives
@@ -131,14 +132,14 @@ def test_products_that_are_not_wide() -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "zeros", "message"),
+    ("a", "b", "zeros", "name", "got"),
     [
-        (np.zeros((2, 3), np.int16), np.zeros((3, 2), np.int8), (), "type int16"),
-        (np.zeros((2, 3), np.int8), np.zeros((2, 2), np.int8), (), "inner dimensions"),
-        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros((), np.uint8),), "zero point uint8"),
-        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros(3, np.int8),), "do not fit"),
+        (np.zeros((2, 3), np.int16), np.zeros((3, 2), np.int8), (), "first", "int16"),
+        (np.zeros((2, 3), np.int8), np.zeros((2, 2), np.int8), (), "B", "(2, 2)"),
+        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros((), np.uint8),), "first_zero_point", "uint8"),
+        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros(3, np.int8),), "zero points", "(3, 1)"),
     ],
 )
-def test_what_does_not_fit(a: Array, b: Array, zeros: tuple[Array, ...], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+def test_what_does_not_fit(a: Array, b: Array, zeros: tuple[Array, ...], name: str, got: str) -> None:
+    with raises_error(ModelError, name=name, got=got):
         integer_product(EagerPrimitives(), a, b, *zeros)

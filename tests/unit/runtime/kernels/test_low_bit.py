@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.microsoft_quantized import matmul_nbits, unpack_bits
@@ -47,13 +48,14 @@ def test_an_omitted_projection_is_zeros_and_the_bias() -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "columns", "message"), [(24, 32, "powers of 2"), (32, 31, "K = 32"), (16, 32, "not 3 rows")]
+    ("block", "columns", "name", "got"),
+    [(24, 32, "block_size", "24"), (32, 31, "A", "31"), (16, 32, "weights", "(3, 1, 9)")],
 )
-def test_what_does_not_fit(block: int, columns: int, message: str) -> None:
+def test_what_does_not_fit(block: int, columns: int, name: str, got: str) -> None:
     a, b, scales = np.ones((2, columns), np.float32), np.zeros((3, 1, 16), np.uint8), np.ones((3, 2), np.float32)
-    if message != "not 3 rows":
+    if name != "weights":
         scales = scales[:, :1]
     else:
         b = b[:, :, :9]
-    with pytest.raises(ModelError, match=message):
+    with raises_error(ModelError, name=name, got=got):
         matmul_nbits(EagerPrimitives(), a, b, scales, K=32, N=3, block_size=block)
