@@ -35,7 +35,9 @@ def import_pyarrow() -> Any:
             import pyarrow.parquet
     except ImportError as error:
         raise UsageError(
-            f".parquet files need pyarrow, which is not there ({one_line(error)}): pip install 'loopdbg[parquet]'"
+            f".parquet files need pyarrow, which is not there ({one_line(error)}): pip install 'loopdbg[parquet]'",
+            name="pyarrow",
+            got=one_line(error),
         ) from None
     return pyarrow
 

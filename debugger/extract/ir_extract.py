@@ -40,16 +40,23 @@ def extract_from_ir(
         ModelError: the file changed since it was opened.
     """
     if NO_PORT in (*loop.input_ports, *loop.output_ports):
-        raise UnsupportedError(f"loop '{loop.name}' uses variables of the model, which a part of it does not have")
+        raise UnsupportedError(
+            f"loop '{loop.name}' uses variables of the model, which a part of it does not have",
+            loop=loop.name,
+            got="variables",
+        )
     if model.path is None:
-        raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
+        raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file", name=model.name)
     file = IrFile(model.path, model.graph.weights, model.graph)
     location = file.locate(loop)
     if location is None:
-        raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it")
+        raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it", loop=loop.name)
     if capture_body is not None and loop.derived_from:
         raise UnsupportedError(
-            f"loop '{loop.name}' is made of {loop.derived_from}, and the file has no body of it; extract the whole loop"
+            f"loop '{loop.name}' is made of {loop.derived_from}, and the file has no body of it;"
+            " extract the whole loop",
+            loop=loop.name,
+            got=loop.derived_from,
         )
     return (
         _extract_loop(file, location, loop, capture_loop)
@@ -121,7 +128,9 @@ def _random_values(file: IrFile, loop: Loop) -> dict[Value, IrLayer]:
         if node not in loop.body.nodes or location is None:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers in a graph inside the body,"
-                " where they cannot be an input"
+                " where they cannot be an input",
+                **node.error_fields,
+                loop=loop.name,
             )
         layers.update((value, location.layer) for value in node.outputs if value is not None)
     return layers

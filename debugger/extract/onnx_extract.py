@@ -273,7 +273,9 @@ def _random_values(loop: Loop, prefix: str, computed: set[str]) -> dict[str, Val
         if node not in loop.body.nodes or not outputs.keys() <= computed:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers inside a graph or a function of"
-                " the body, where they cannot be an input"
+                " the body, where they cannot be an input",
+                **node.error_fields,
+                loop=loop.name,
             )
         drawn_values.update(outputs)
     return drawn_values

@@ -57,6 +57,8 @@ def refuse_random(loop: Loop) -> None:
         raise UnsupportedError(
             f"loop '{loop.name}' draws random numbers ({culprit.op_type} '{culprit.name}'), and each runtime its own",
             Remedy.ONE_ITERATION,
+            **culprit.error_fields,
+            loop=loop.name,
         )
 
 

@@ -86,5 +86,5 @@ def _require_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise UsageError(
-            "a PyTorch reference needs torch, which is not installed: pip install 'loopdbg[torch]'"
+            "a PyTorch reference needs torch, which is not installed: pip install 'loopdbg[torch]'", name="torch"
         ) from None

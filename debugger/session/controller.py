@@ -389,7 +389,7 @@ class ClosedController:
     """Null object for a closed session: every access raises UsageError."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise UsageError("this session is closed; begin another one")
+        raise UsageError("this session is closed; begin another one", expected="an open session")
 
     def __repr__(self) -> str:
         return "closed"

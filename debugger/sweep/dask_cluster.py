@@ -53,7 +53,9 @@ def import_distributed() -> Any:
     except ImportError as error:
         raise UsageError(
             f"a cluster needs the package distributed, which is not there ({one_line(error)}): "
-            "pip install 'loopdbg[dask]'"
+            "pip install 'loopdbg[dask]'",
+            name="distributed",
+            got=one_line(error),
         ) from None
     return package
 

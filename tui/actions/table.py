@@ -54,7 +54,9 @@ def remap_keys(keymap: Mapping[str, Sequence[str]]) -> tuple[Action, ...]:
     for name in keymap:
         if name not in by_id or not by_id[name].textual_action:
             hint = did_you_mean(name, list(by_id), "'{}'", 3)
-            raise UsageError(f"there is no action '{name}'{hint or '; docs/keys.md lists them'}")
+            raise UsageError(
+                f"there is no action '{name}'{hint or '; docs/keys.md lists them'}", name=name, expected="an action"
+            )
     new_keys = {name: _parse_keys(name, keys) for name, keys in keymap.items()}
     table = tuple(replace(action, keys=new_keys[action.id]) if action.id in new_keys else action for action in ACTIONS)
     for name in new_keys:
@@ -97,4 +99,9 @@ def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:
         common = set(other.keys) & set(changed.keys)
         if common:
             key = key_name(min(common))
-            raise UsageError(f"'{changed.id}' and '{other.id}' both have the key {key}; give one of them another")
+            raise UsageError(
+                f"'{changed.id}' and '{other.id}' both have the key {key}; give one of them another",
+                name=changed.id,
+                expected="a key of its own",
+                got=key,
+            )

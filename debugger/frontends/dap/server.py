@@ -50,7 +50,11 @@ def listen(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except (OSError, OverflowError) as error:
-        raise UsageError(f"port {port} cannot be listened on: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(
+            f"port {port} cannot be listened on: {getattr(error, 'strerror', None) or error}",
+            name=str(port),
+            expected="a free port",
+        ) from None
 
 
 def disconnect_message(reason: str) -> str:

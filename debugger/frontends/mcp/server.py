@@ -48,7 +48,9 @@ def create_server(agent: McpTools) -> Any:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     except ImportError:
-        raise UsageError("mcp needs the package mcp, which is not installed: pip install 'loopdbg[mcp]'") from None
+        raise UsageError(
+            "mcp needs the package mcp, which is not installed: pip install 'loopdbg[mcp]'", name="mcp"
+        ) from None
 
     def with_errors(method: Callable[..., str], error_type: type[Exception] = ToolError) -> Callable[..., str]:
         """Convert errors to messages of one line."""

@@ -29,11 +29,16 @@ def widget(session: Any) -> Any:
     ("before iteration 1 of loop 'sqrt'", 1)
     """
     if not isinstance(session, Session):
-        raise UsageError(f"a {type(session).__name__} cannot be stepped; give loopdbg.debug(model, inputs)")
+        raise UsageError(
+            f"a {type(session).__name__} cannot be stepped; give loopdbg.debug(model, inputs)",
+            expected="a session",
+            got=type(session).__name__,
+        )
     try:
         from .stepper_widget import Stepper
     except ImportError:
         raise UsageError(
-            "widget needs the package anywidget, which is not installed: pip install 'loopdbg[notebook]'"
+            "widget needs the package anywidget, which is not installed: pip install 'loopdbg[notebook]'",
+            name="anywidget",
         ) from None
     return Stepper(session)

@@ -37,7 +37,9 @@ needs the package shtab: pip install 'loopdbg[completion]'"""
         try:
             import shtab
         except ImportError:
-            raise UsageError("completion needs the package shtab: pip install 'loopdbg[completion]'") from None
+            raise UsageError(
+                "completion needs the package shtab: pip install 'loopdbg[completion]'", name="shtab"
+            ) from None
         models = shtab.glob(*_model_patterns())
         preamble, postamble = _first_word_scripts(models, options.shell)
         script = shtab.complete(_combined_parser(models), options.shell, preamble={options.shell: preamble})

@@ -32,7 +32,9 @@ def run_web_server(options: argparse.Namespace) -> int:
     try:
         import textual_serve  # noqa: F401
     except ModuleNotFoundError:
-        raise UsageError("serve needs textual-serve, which is not installed: pip install 'loopdbg[serve]'") from None
+        raise UsageError(
+            "serve needs textual-serve, which is not installed: pip install 'loopdbg[serve]'", name="textual-serve"
+        ) from None
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _make_server(options, token, options.port or _free_port(options.host))
     terminal.out(f"{Path(options.model).name} is served at {server.address}; Ctrl-C ends it")

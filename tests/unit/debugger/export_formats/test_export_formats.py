@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cli_runner import run_cli, save_text_model
+from error_fields import raises_error
 from loopdbg.debugger.export_formats.format_registry import EXPORT_FORMATS, find_format, write_values
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import OptionalType, SequenceType, TensorType
@@ -64,7 +65,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
 
 def test_missing_pyarrow_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"need pyarrow, which is not there .*pip install 'loopdbg\[parquet\]'"):
+    with raises_error(UsageError, name="pyarrow"):
         write_output("o.parquet", tmp_path)
 
 

@@ -176,7 +176,7 @@ def test_session_is_a_context_manager() -> None:
         assert frame.iteration == 1
     assert stepped.closed and repr(stepped) == "<Session, closed>" and "closed" in stepped._repr_html_()
     for use in (stepped.step, stepped.why, lambda: stepped.stop, lambda: stepped.frame, lambda: list(stepped)):
-        with pytest.raises(loopdbg.UsageError, match="this session is closed"):
+        with raises_error(loopdbg.UsageError, expected="an open session"):
             use()
     stepped.close()
     with pytest.raises(ZeroDivisionError), session() as other:
