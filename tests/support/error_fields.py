@@ -18,7 +18,7 @@ ErrorKind = TypeVar("ErrorKind", bound=LoopdbgError)
 def raises_error(kind: type[ErrorKind], **fields: object) -> Iterator[pytest.ExceptionInfo[ErrorKind]]:
     """Like ``pytest.raises``, for an error of exactly this class, in one line, whose attributes are ``fields``.
 
-    A path stands for its text.
+    A path is compared as text.
     """
     with pytest.raises(kind) as caught:
         yield caught
