@@ -67,7 +67,7 @@ class _InterruptAfter:
 
 def test_interrupt_reports_the_compared_iterations(endless: Path) -> None:
     sides = [ModelSide(loopdbg.load(endless), INPUTS) for _ in range(2)]
-    options = ComparisonOptions(on_tick=_InterruptAfter(2), reports_interrupt=True)
+    options = ComparisonOptions(on_tick=_InterruptAfter(2), reports_partial=True)
     result = compare_sides(sides[0], sides[1], options)
     assert isinstance(result.error, InterruptError) and result.verdict is loopdbg.Verdict.LIMITED
     assert result.loops[0].iterations > 0 and result.loops[0].truncated_at_iteration == result.loops[0].iterations

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import InterruptError, UnsupportedError
+from ....runtime.errors import ExecutionError, InterruptError, UnsupportedError
 from ....runtime.frame import Frame, frame_reader
 from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ....runtime.graph.slicing import entry_parts
@@ -77,16 +77,16 @@ class Lockstep:
         return SelfAlignment(self.side.model.graph)
 
     def run(self) -> Comparison:
-        """Run the model to its end, or to an interrupt."""
+        """Run the model to its end, or to an interrupt or error."""
         try:
             for frame in self.side.frames():
                 self.profile.add_boundary(frame)
                 if self.peer is not None and self._is_selected(frame):
                     self._handle_boundary(frame)
-        except (InterruptError, KeyboardInterrupt):
-            if not self.options.reports_interrupt:
+        except (ExecutionError, InterruptError, KeyboardInterrupt) as error:
+            if not self.options.reports_partial:
                 raise
-            self.result.error = InterruptError("interrupted")
+            self.result.error = error if isinstance(error, ExecutionError) else InterruptError("interrupted")
             for state in self._loops.values():
                 state.findings.truncated_at_iteration = state.findings.iterations
         if self.side.limit_hit:

@@ -96,9 +96,9 @@ def compare_with_peer(
     try:
         result = run.run()
     except ExecutionError as error:
-        # The peer's result tells a fault of the model from a fault of ours.
-        outcome = peer_outcome(side, side.inputs, peer)
-        raise ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields) from error
+        raise _with_peer_outcome(error, side, peer) from error
+    if isinstance(result.error, ExecutionError):
+        result.error = _with_peer_outcome(result.error, side, peer)
     comparisons = [result] if lockstep else []
     random_nodes = _random_nodes(model.graph)
     if result.error is not None:
@@ -120,7 +120,7 @@ def compare_with_peer(
                 reruns = Reruns(side, side.most_iterations + 1, time.monotonic() - start, options.on_tick)
                 free_result.demonstration = explain_by_rounding(reruns, free_result.outputs, distance)
         except (InterruptError, KeyboardInterrupt):
-            if not comparisons or not options.reports_interrupt:
+            if not comparisons or not options.reports_partial:
                 raise
             comparisons[0].error = InterruptError("interrupted")
     precision = reduced_precision(peer)
@@ -140,6 +140,12 @@ def compare_with_peer(
         comparisons[0].add_note(f"{peer.name} is given the network converted to ONNX")
     usual = usual_precision(peer, model.graph)
     return PeerComparison(peer.name, peer.version, peer.configuration, comparisons, usual)
+
+
+def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:
+    """Our error with the peer's result, which tells a fault of the model from a fault of ours."""
+    outcome = peer_outcome(side, side.inputs, peer)
+    return ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields)
 
 
 def _random_nodes(graph: Graph) -> list[str]:

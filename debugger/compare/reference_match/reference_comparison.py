@@ -66,10 +66,11 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     run = _ReferenceRun(side, layout, reference, pairing, options, selected)
     try:
         run.run()
-    except (InterruptError, KeyboardInterrupt):
-        if not options.reports_interrupt:
+    except (ExecutionError, LimitError, InterruptError, KeyboardInterrupt) as error:
+        if not options.reports_partial:
             raise
-        run.result.error = InterruptError("interrupted")
+        failed = isinstance(error, ExecutionError | LimitError)
+        run.result.error = error if failed else InterruptError("interrupted")
     result = run.comparison()
     firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]
     stored = stored_precision([(first.left, first.right) for first in firsts], reference.label)
@@ -83,7 +84,7 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
             else:
                 result.demonstration = run.demonstration()
         except (InterruptError, KeyboardInterrupt):
-            if not options.reports_interrupt:
+            if not options.reports_partial:
                 raise
             result.error = InterruptError("interrupted")
     return result
@@ -94,7 +95,7 @@ def _find_deviation(side: ComparisonSide, reference: Reference, options: Compari
     if not isinstance(side, ModelSide):
         return None
     inputs, limit, label = side.inputs, side.limit, side.label
-    settings = replace(options, proves_causes=False, reports_interrupt=False)
+    settings = replace(options, proves_causes=False, reports_partial=False)
 
     def agrees(graph: Graph) -> tuple[bool, bool]:
         result = compare_reference(ModelSide(Model(graph), inputs, limit, label), reference, settings)

@@ -66,8 +66,8 @@ class ComparisonOptions:
     loops: Sequence[str] = ()
     #: Called a few times a second with the progress of a run.
     on_tick: OnTick | None = None
-    #: Whether an interrupt gives the findings so far, with the interrupt as their ``error``, instead of raising it.
-    reports_interrupt: bool = False
+    #: Whether an interrupt or a failed run gives the findings so far, with it as their ``error``, and is not raised.
+    reports_partial: bool = False
     #: Whether causes are demonstrated, by running the left model again with edits.
     proves_causes: bool = True
 
@@ -115,17 +115,16 @@ def compare_sides(
         try:
             merge.run()
         except (InterruptError, KeyboardInterrupt):
-            if not options.reports_interrupt:
+            if not options.reports_partial:
                 raise
             result.error = InterruptError("interrupted")
             merge.finish_interrupted()
         except (ExecutionError, LimitError) as error:
-            if not result.static_differences:
+            if not options.reports_partial and not result.static_differences:
                 raise
-            # The static differences are reported all the same: they may explain the error.
+            # What was found so far, the static differences included, may explain the error.
             result.error = error
-            with contextlib.suppress(ExecutionError, LimitError):
-                merge.trace_causes()
+            merge.finish_failed()
         result.loops += merge.findings.values()
         for note in merge.notes:
             result.add_note(note)
@@ -172,7 +171,7 @@ def _edit_effects(
     result.demonstration = proof.demonstration
     if proof.interrupted:
         result.error = InterruptError("interrupted")
-        if not options.reports_interrupt:
+        if not options.reports_partial:
             raise result.error
     return proof.effects
 
@@ -508,6 +507,12 @@ class _BoundaryMerge:
         for findings in self.findings.values():
             findings.iteration_limit_hit |= findings.truncated_at_iteration is not None
         with contextlib.suppress(ExecutionError, LimitError, InterruptError, KeyboardInterrupt):
+            self.trace_causes()
+
+    def finish_failed(self) -> None:
+        """Finish a comparison that a failed run ended."""
+        self._finish_open_entries()
+        with contextlib.suppress(ExecutionError, LimitError):
             self.trace_causes()
 
     # -- causes

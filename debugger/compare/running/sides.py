@@ -178,7 +178,7 @@ class ModelSide:
             try:
                 stop_kind, index = engine.resume()
             except ExecutionError as error:
-                raise ExecutionError(f"{self.label}: {error}") from None
+                raise ExecutionError(f"{self.label}: {error.what}", error.remedy, **error.fields) from None
             if stop_kind == "boundary":
                 frame = Frame(engine, index)
                 self.most_iterations = max(self.most_iterations, frame.iteration)

@@ -99,7 +99,7 @@ def _compare_options(options: argparse.Namespace, progress: ProgressLine | None 
         parse_pairs(options.map, "--map", "A=B"),
         options.loop,
         tick,
-        reports_interrupt=True,
+        reports_partial=True,
     )
 
 

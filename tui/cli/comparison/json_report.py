@@ -23,8 +23,9 @@ from ....debugger.compare.report.findings import (
     TripDifference,
 )
 from ....debugger.value_json import json_element, json_number, json_with_elements
+from ....runtime.errors import LoopdbgError
 from ....runtime.graph import UNKNOWN_ORIGIN
-from ..remedies import match_text
+from ..remedies import error_text, match_text
 
 
 def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
@@ -73,7 +74,19 @@ def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
         "unstable": None if comparison.self_difference is None else _difference_json(comparison.self_difference),
         "failures": [_failure_json(failure) for failure in comparison.failures],
         "reasons": [_reason_json(reason) for reason in comparison.reasons],
+        "error": None if comparison.error is None else _error_json(comparison.error),
         "notes": comparison.notes,
+    }
+
+
+def _error_json(error: LoopdbgError) -> dict[str, Any]:
+    """What ended a run, and where."""
+    return {
+        "text": error_text(error),
+        "node": error.node,
+        "op_type": error.op_type,
+        "loop": error.loop,
+        "iteration": error.iteration,
     }
 
 

@@ -180,7 +180,7 @@ def test_interrupt_prints_the_smallest_set_so_far(monkeypatch: pytest.MonkeyPatc
     for old, new in (TANH, BIAS, UNUSED, OUTPUT):
         text = text.replace(old, new)
     sides = [ModelSide(model(item), FEEDS) for item in (BASE, text)]
-    result = compare_sides(sides[0], sides[1], ComparisonOptions(reports_interrupt=True))
+    result = compare_sides(sides[0], sides[1], ComparisonOptions(reports_partial=True))
     assert isinstance(result.error, InterruptError) and result.verdict is Verdict.DIFFER
     assert result.demonstration is not None and not result.demonstration.is_minimal
     assert "interrupted" in result.demonstration.text and EditEffect.CAUSE in dict(effects(result)).values()
