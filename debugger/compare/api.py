@@ -25,6 +25,7 @@ from .report.findings import Comparison, Difference, LoopFindings, Verdict
 from .running.boundary_merge import ComparisonOptions, compare_sides
 from .running.loop_matching import find_unknown_name
 from .running.map_inputs import map_inputs
+from .running.recorded_model import recorded_model
 from .running.sides import ComparisonSide, ModelSide, TraceSide, open_side
 from .running.stateful_unroll import requests_as_loop
 from .running.value_comparison import Tolerance
@@ -382,4 +383,7 @@ def _compare_two_runs(
     if unknown is not None:
         name, reason = unknown
         raise UsageError(f"{name}={options.names[name]}: {reason}")
-    return compare_sides(sides[0], sides[1], options)
+    first, second = sides
+    if isinstance(first, TraceSide) and isinstance(second, ModelSide):
+        first = recorded_model(first, options, limit) or first
+    return compare_sides(first, second, options)

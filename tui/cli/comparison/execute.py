@@ -14,6 +14,7 @@ from ....debugger.compare.report.findings import Comparison
 from ....debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from ....debugger.compare.running.loop_matching import find_unknown_name
 from ....debugger.compare.running.map_inputs import map_inputs
+from ....debugger.compare.running.recorded_model import recorded_model
 from ....debugger.compare.running.sides import ComparisonSide, ModelSide, TraceSide, open_side
 from ....debugger.compare.running.stateful_unroll import requests_as_loop
 from ....debugger.compare.running.value_comparison import Tolerance
@@ -174,7 +175,11 @@ def _compare_two(options: argparse.Namespace) -> Any:
             name, reason = unknown
             raise UsageError(f"--map {name}={settings.names[name]}: {reason}")
         with _progress_display() as progress:
-            return compare_sides(sides[0], sides[1], _compare_options(options, progress))
+            settings = _compare_options(options, progress)
+            left, right = sides
+            if isinstance(left, TraceSide) and isinstance(right, ModelSide):
+                left = recorded_model(left, settings, options.max_iterations) or left
+            return compare_sides(left, right, settings)
 
 
 def _apply_state_and_requests(
