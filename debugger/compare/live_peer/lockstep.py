@@ -84,7 +84,8 @@ class Lockstep:
                 if self.peer is not None and self._is_selected(frame):
                     self._handle_boundary(frame)
         except (ExecutionError, InterruptError, KeyboardInterrupt) as error:
-            if not self.options.reports_partial:
+            has_compared = any(state.findings.iterations for state in self._loops.values())
+            if not self.options.reports_partial or (isinstance(error, ExecutionError) and not has_compared):
                 raise
             self.result.error = error if isinstance(error, ExecutionError) else InterruptError("interrupted")
             for state in self._loops.values():

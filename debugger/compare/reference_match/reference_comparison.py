@@ -67,9 +67,10 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     try:
         run.run()
     except (ExecutionError, LimitError, InterruptError, KeyboardInterrupt) as error:
-        if not options.reports_partial:
-            raise
         failed = isinstance(error, ExecutionError | LimitError)
+        has_compared = any(track.compared for track in run.compared_tracks)
+        if not options.reports_partial or (failed and not has_compared):
+            raise
         run.result.error = error if failed else InterruptError("interrupted")
     result = run.comparison()
     firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]

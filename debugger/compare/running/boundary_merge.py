@@ -120,7 +120,8 @@ def compare_sides(
             result.error = InterruptError("interrupted")
             merge.finish_interrupted()
         except (ExecutionError, LimitError) as error:
-            if not options.reports_partial and not result.static_differences:
+            has_compared = any(findings.iterations for findings in merge.findings.values())
+            if not result.static_differences and not (options.reports_partial and has_compared):
                 raise
             # What was found so far, the static differences included, may explain the error.
             result.error = error

@@ -193,7 +193,10 @@ def test_a_model_and_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert ran.status == 0 and ran.out.startswith("same: newton_sqrt.onnx and ") and "2 outputs the same" in ran.out
     assert command(capsys, "diff", trace, source).status == 0
     wrong = write_wrong_newton(tmp_path / "wrong.onnx")
+    # The model of a recording that comes first runs again.
     ran = command(capsys, "diff", trace, wrong)
+    assert ran.status == 6 and "it comes from the constant 'one_half'" in ran.out
+    ran = command(capsys, "diff", wrong, trace)
     assert ran.status == 6 and "iteration 0, carried value 'x'" in ran.out and "first node" not in ran.out
     # What the recording lacks is not guessed at: the constant is known, and the nodes' results are not.
     assert "it can be followed back to 'x_new'" in ran.out and "is not known on both sides" in ran.out
