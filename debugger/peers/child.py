@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
 from ...runtime.kernels.memory_guard import limit_process_memory
+from .error_texts import error_sentences
 from .jobs import Job, NodeTime, RunTimes
 
 MESSAGE_LENGTH = struct.Struct("<Q")
@@ -91,7 +92,7 @@ def main() -> None:
                 held_inputs.pop(number, None)
             send_message(answers, ("done", answer))
         except Exception as error:
-            send_message(answers, ("failed", f"{type(error).__name__}: {error}"))
+            send_message(answers, ("failed", error_sentences(type(error).__name__, str(error))))
 
 
 def _measure(model: LoadedRuntimeModel, feeds: Mapping[str, Any], seconds: float) -> RunTimes:

@@ -213,7 +213,7 @@ class Peer:
                 self._longest_cpu_seconds.get(kind, 0.0), self._cpu_since_request(self._process.pid)
             )
         if outcome == "failed":
-            raise PeerError("failed", " ".join(str(answer).split())[:600])
+            raise PeerError("failed", str(answer))
         return answer
 
     def _hurry_limit_seconds(self, kind: str) -> float:
@@ -312,6 +312,7 @@ class LoadedModel:
         return answer
 
     def close(self) -> None:
-        """Unload the model."""
+        """Unload the model; a peer that fails to has given its results before."""
         if self.is_alive:
-            self._peer.request("close", self._number, None)
+            with contextlib.suppress(PeerError):
+                self._peer.request("close", self._number, None)

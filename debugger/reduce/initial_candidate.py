@@ -34,6 +34,8 @@ from .unify_names import unify_names
 
 #: Maximum ratio of iterations of the second model to those of the first.
 _OTHER_MODEL_LIMIT_FACTOR = 10
+#: Kinds of observations of a peer that gave no values.
+_FAILURES = ("refused", "failed", "crashed", "hung")
 
 
 class NothingFoundError(LoopdbgError):
@@ -78,6 +80,8 @@ def find_peer_disagreement(
         candidate = full
     elif candidate is not None:
         result = predicate(candidate)
+        if result is not None and result.kind in _FAILURES:  # it runs the model itself
+            result = None
     if result is None:
         options = ComparisonOptions(tolerance)
         comparison = compare_with_peer(model, inputs, peer, options, limit=cap, free=False).comparisons[0]

@@ -459,6 +459,14 @@ def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how:
     assert free.same and free.compared_outputs == 2
 
 
+def test_crash_when_asked_again_does_not_replace_the_difference(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong, then crash")
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
+    lockstep, free = run_bad(bad).comparisons
+    assert lockstep.verdict is Verdict.DIFFER and lockstep.first_difference is not None
+    assert free.verdict is Verdict.DIFFER and free.outputs and not free.failures
+
+
 def test_a_peer_that_refuses(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "refuse")
     result = run_bad(bad)

@@ -104,13 +104,14 @@ def compare_free_running(
         if outputs:  # all outputs may be of unsupported types
             loaded = peer.open(job)
             results = run_model(loaded, feeds, side.model)
-            result.self_difference = _self_difference(side, loaded, feeds, results, options)
-            loaded.close()
     except PeerError as error:
         failure_kind = "refused" if error.kind == "failed" and loaded is None else error.kind
         matching = reasons_predicting(reasons, "failure", peer.name)
         result.failures.append(PeerFailure(failure_kind, "the whole model", error.text, tuple(matching)))
         return result
+    if loaded is not None:
+        result.self_difference = _self_difference(side, loaded, feeds, results, options)
+        loaded.close()
     if options.loops:
         results = []
     trajectories = _compare_trajectories(side, feeds, peer, options, profile, result, results)
@@ -205,7 +206,11 @@ def _self_difference(
     differing = [name for name, peer_value in pairs if compare(outputs[name], peer_value, options.tolerance).kind]
     if not differing:
         return None
-    first, second = (dict(zip(names, run, strict=False)) for run in (results, run_model(loaded, feeds, side.model)))
+    try:
+        again = run_model(loaded, feeds, side.model)
+    except PeerError:
+        return None
+    first, second = (dict(zip(names, run, strict=False)) for run in (results, again))
     for name in differing:
         delta = compare(first[name], second[name], options.tolerance)
         if delta.kind:

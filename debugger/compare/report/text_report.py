@@ -33,7 +33,6 @@ from .findings import (
 
 _VALUE_CHARS = 72
 _SPARKLINE_CHARS = 48
-_FAILURE_CHARS = 300
 _BARS = "▁▂▃▄▅▆▇█"
 _EFFECT_HEADINGS = {
     EditEffect.CAUSE: "cause",
@@ -80,7 +79,7 @@ def _comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield f"  {mode}: {escape_unprintable(text)}"
     for failure in comparison.failures:
         yield f"    {comparison.right} {failure.kind}: {escape_unprintable(failure.activity)}"
-        yield f"      {escape_unprintable(failure.text[:_FAILURE_CHARS])}"
+        yield f"      {escape_unprintable(failure.text)}"
         yield from _reason_lines(failure.reasons, "      ")
     yield from _static_difference_lines(comparison, _side_labels(comparison))
     if comparison.self_difference is not None:
