@@ -124,7 +124,7 @@ def compare_with_peer(
                 raise
             comparisons[0].error = InterruptError("interrupted")
     precision = reduced_precision(peer)
-    if precision and any(comparison.verdict is Verdict.DIFFER for comparison in comparisons):
+    if precision and options.proves_causes and any(comparison.verdict is Verdict.DIFFER for comparison in comparisons):
         with peer.with_options({PRECISION_OPTION: "f32"}) as exact:
             again = compare_with_peer(model, side.inputs, exact, options, limit=limit, lockstep=lockstep, free=free)
         if again.verdict in (Verdict.SAME, Verdict.STEP):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -53,7 +54,8 @@ def diff_report_lines(options: argparse.Namespace) -> Iterator[str]:
     result = _compare(options)
     if isinstance(result.error, InterruptError):
         raise result.error
-    return _report_lines(result)
+    error = [] if result.error is None else [error_text(result.error)]
+    return itertools.chain(_report_lines(result), error)
 
 
 def _compare(options: argparse.Namespace) -> Comparison | PeerComparison:
