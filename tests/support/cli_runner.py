@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import onnx
 import pytest
 
@@ -34,10 +38,26 @@ class CliResult(NamedTuple):
 
 
 def run_cli(capsys: pytest.CaptureFixture[str], *arguments: object) -> CliResult:
-    """Run a command line in this process."""
+    """Run a command line in this process; what ``--json`` prints must conform to its schema."""
     capsys.readouterr()
-    status = main([str(argument) for argument in arguments])
-    return CliResult(status, *capsys.readouterr())
+    words = [str(argument) for argument in arguments]
+    status = main(words)
+    result = CliResult(status, *capsys.readouterr())
+    if "--json" in words and result.out:
+        validate_json_output(words[0], result.out)
+    return result
+
+
+@cache
+def _schema_validator(command: str) -> jsonschema.Draft202012Validator:
+    text = resources.files("loopdbg.tui.cli").joinpath("schemas", f"{command}.json").read_text("utf-8")
+    return jsonschema.Draft202012Validator(json.loads(text))
+
+
+def validate_json_output(command: str, text: str) -> None:
+    """Check what a command printed with ``--json``."""
+    error = jsonschema.exceptions.best_match(_schema_validator(command).iter_errors(json.loads(text)))
+    assert error is None, f"{error.json_path}: {error.message}"
 
 
 #: A command line whose first line on stderr reports that a loop runs.

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SUFFIXES = {".toml", ".txt", ".html", ".tcss", ".js"}
+SUFFIXES = {".toml", ".txt", ".html", ".tcss", ".js", ".json"}
 
 
 def data_files() -> list[Path]:

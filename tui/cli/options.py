@@ -6,10 +6,31 @@ import argparse
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ...runtime.errors import UsageError
 from .command import int_at_least
+
+
+class _PrintSchema(argparse.Action):
+    """Prints the JSON Schema of a command's ``--json`` and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        import json
+        from importlib import resources
+
+        from . import terminal
+
+        command = parser.prog.rpartition(" ")[2]
+        text = resources.files(__package__).joinpath("schemas", f"{command}.json").read_text("utf-8")
+        terminal.out_json(json.loads(text))
+        parser.exit()
+
+
+def add_json_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--json``, and the option that prints its schema."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--json-schema", action=_PrintSchema, nargs=0, help="print the JSON Schema of --json and exit")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

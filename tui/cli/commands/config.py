@@ -10,6 +10,7 @@ from typing import Any
 from ... import config
 from .. import terminal
 from ..command import Command
+from ..options import add_json_option
 
 
 class Config(Command):
@@ -33,7 +34,7 @@ config.toml, in the folder that the last line names:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg config [--json]"
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         rows = list(_setting_rows())

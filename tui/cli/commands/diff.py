@@ -6,7 +6,7 @@ import argparse
 
 from ..command import Command
 from ..comparison.peer_spec import parse_peer_spec
-from ..options import add_run_options, add_two_weights_option, parse_seconds, parse_tolerance
+from ..options import add_json_option, add_run_options, add_two_weights_option, parse_seconds, parse_tolerance
 
 
 class Diff(Command):
@@ -73,7 +73,7 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
             metavar="LIB.so",
             help="a library with operators that onnxruntime is to load; repeatable",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
 
     def load(self) -> None:
         from ..comparison import execute  # noqa: F401

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..command import Command
-from ..options import add_weights_option
+from ..options import add_json_option, add_weights_option
 
 #: The values of ``runtime.graph.System``, repeated here so that ``--help`` need not import it.
 SYSTEM_NAMES = ("onnx", "openvino", "tensorrt")
@@ -40,7 +40,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
             help="the system whose words to use; the model's own by default",
         )
         parser.add_argument("--loop", metavar="NAME", help="only the loop of this name or path")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        add_json_option(parser)
 
     def load(self) -> None:
         from ..description import explanation  # noqa: F401

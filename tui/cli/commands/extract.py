@@ -10,7 +10,7 @@ from ....runtime.errors import UsageError
 from .. import terminal
 from ..command import Command
 from ..comparison.peer_spec import parse_runtime
-from ..options import add_run_options, add_weights_option
+from ..options import add_json_option, add_run_options, add_weights_option
 
 if TYPE_CHECKING:
     from ....debugger.extract.capture_runs import CaptureRuns, LoopEntryRef
@@ -56,7 +56,7 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         part.add_argument("--against", type=parse_runtime, metavar="PEER", help="the runtime that diff compares with")
         part.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write")
         part.add_argument("--force", action="store_true", help="write into a folder that has something in it")
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
         add_run_options(parser)
 
     def load(self) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from .. import terminal
 from ..command import Command
-from ..options import add_weights_option
+from ..options import add_json_option, add_weights_option
 
 
 class Info(Command):
@@ -22,7 +22,7 @@ ports and back edges."""
         parser.usage = "loopdbg info MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
         add_weights_option(parser)
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        add_json_option(parser)
 
     def load(self) -> None:
         from .. import model_or_trace  # noqa: F401

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 
 from ..command import Command
-from ..options import add_ci_options, add_record_options, add_run_options, add_session_options, add_weights_option
+from ..options import (
+    add_ci_options,
+    add_json_option,
+    add_record_options,
+    add_run_options,
+    add_session_options,
+    add_weights_option,
+)
 
 
 class Run(Command):
@@ -27,16 +34,10 @@ examples:
   loopdbg run model.onnx --assert 'x > 0' --timeout 60 --junit report.xml --github
   loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
 
---json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
-         "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
-  a nested loop also has "entries" and "reasons"; --record adds
-  "recorded": {"file", "boundaries", "bytes"}; null means what is not finite
-  and for statistics of nothing, "nan" and "inf" then count such elements.
+--json prints the result, or where a session stopped; --json-schema lists its fields.
 
 With --break, --assert, -x or -ex the model runs in a session, or a trace is
 gone through in its place; 'help' is the command that lists the commands.
---json of a stop: {"stopped": {"reason", "text", "loop", "iteration",
-"breakpoint", "carried": {NAME: value}}}, and "assertion" where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 124 --timeout,
@@ -56,7 +57,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             help="compare the outputs with those of an .npz file or of output_0.pb, ... in a folder; "
             "ONNX test data that gives the inputs is compared in any case",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
         add_session_options(parser)
         add_ci_options(parser)
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..command import Command, int_at_least
-from ..options import add_trust_option, parse_condition, parse_gigabytes, parse_seconds
+from ..options import add_json_option, add_trust_option, parse_condition, parse_gigabytes, parse_seconds
 
 
 class Sweep(Command):
@@ -28,9 +28,6 @@ examples:
 
 The rows are in OUT.sweepdb (SQLite) from the first on; --resume goes on with what
 it lacks. docs/sweep.md tells more.
-
---json: {"models": [{"model", "cases", "count", "statuses", "loops"}], "worst":
-[{"id", "status", "message", "command"}], "seconds", "rows", "output"}
 
 exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ,
 1 an error or a process that was lost, 4 limits and timeouts alone, 2 wrong usage,
@@ -124,7 +121,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         group.add_argument("--resume", action="store_true", help="go on with what the output's .sweepdb lacks")
         group.add_argument("--force", action="store_true", help="overwrite the rows of an earlier sweep")
         group.add_argument("--junit", type=Path, metavar="FILE", help="a report for CI, a test a case")
-        group.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(group)
 
     def load(self) -> None:
         from ..sweeps import execute  # noqa: F401
