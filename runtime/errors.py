@@ -84,13 +84,13 @@ class LoopdbgError(Exception):
         self.what = what
         self.remedy = remedy
         self.fields: ErrorFields = fields
-        self.node = fields.get("node")
-        self.op_type = fields.get("op_type")
-        self.loop = fields.get("loop")
-        self.iteration = fields.get("iteration")
-        self.name = fields.get("name")
-        self.expected = fields.get("expected")
-        self.got = fields.get("got")
+        self.node: str | None = fields.get("node")
+        self.op_type: str | None = fields.get("op_type")
+        self.loop: str | None = fields.get("loop")
+        self.iteration: int | None = fields.get("iteration")
+        self.name: str | None = fields.get("name")
+        self.expected: str | None = fields.get("expected")
+        self.got: str | None = fields.get("got")
 
     @classmethod
     def with_location(cls, where: str, error: LoopdbgError) -> Self:

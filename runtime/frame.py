@@ -7,7 +7,7 @@ from typing import Any
 
 from .api_boundary import public_class
 from .engine.engine import Engine
-from .graph import Loop, StoppedBy
+from .graph import Array, Loop, StoppedBy
 from .loop_view import (
     BodyNode,
     BranchPath,
@@ -167,7 +167,7 @@ class Frame:
         return None if plan is None else Frame(self._internals.engine, plan.parent)
 
     @property
-    def carried(self) -> Mapping[str, Any]:
+    def carried(self) -> Mapping[str, Array | Any]:
         """Parameter name -> the carried input of this iteration, or at a boundary of the next one.
 
         >>> _ = session.step()
@@ -187,7 +187,7 @@ class Frame:
         return self._internals.current().back_edges
 
     @property
-    def scan_outputs(self) -> Mapping[str, Any]:
+    def scan_outputs(self) -> Mapping[str, Array | Any]:
         """Name -> the elements of the scan output so far, as the loop would return them.
 
         >>> _ = session.step(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from .errors import InputError, Remedy, UsageError
 from .graph import Array, Graph, OptionalType, SequenceType, TensorType, Value, ValueType
 from .text import did_you_mean
 
-#: Model inputs and outputs: an array, a list of arrays (a sequence), None (an empty optional).
-Data = Any
+#: Model inputs and outputs: an array; seldom a list of arrays (a sequence) or None (an empty optional). Any covers
+#: these, so that callers need no isinstance for the usual case.
+Data: TypeAlias = Array | Any
 
 
 def variable_inputs(graph: Graph, state: Mapping[str, Data]) -> Iterator[tuple[Value, Data]]:

@@ -61,8 +61,8 @@ class CarriedValue:
     param: str
     result: str
     type: ValueType
-    previous: Any
-    value: Any
+    previous: Array | Any
+    value: Array | Any
     ready: bool = True
 
 
@@ -369,7 +369,7 @@ class ValueReader(Protocol):
     def absence_reason(self, name: str, value: Value) -> str: ...
 
 
-class FrameValues(Mapping[str, Any]):
+class FrameValues(Mapping[str, Array | Any]):
     """The values of a frame by name; reading one copies it.
 
     A body value not yet computed in the current iteration has its value of the previous iteration; it is absent in
@@ -391,7 +391,7 @@ class FrameValues(Mapping[str, Any]):
         """Copies of those values of the loop graph that are available."""
         return self._reader.current().read_all(values)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Array | Any:
         reader = self._reader.current()
         scope = reader.scope()
         if name not in scope:

@@ -202,11 +202,11 @@ class Model:
             graph.folder = os.path.dirname(os.path.abspath(path))
         self.state: dict[str, Array] = {}
         variable_values = {value for variable in graph.variables for value in variable.inputs}
-        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in variable_values]
+        self.inputs: list[Port] = [_input_port(graph, value) for value in graph.inputs if value not in variable_values]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
-        self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
-        self.loops = _loop_tree(graph, MAIN)
+        self.outputs: list[Port] = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
+        self.loops: list[LoopNode] = _loop_tree(graph, MAIN)
         self._input_names = {port.name for port in self.inputs}
         #: The last accepted arrays: name, slot, dtype, shape. None: not all inputs were arrays.
         self._accepted_arrays: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None

@@ -110,7 +110,7 @@ class PseudoCode:
         code: CodeLines,
     ) -> None:
         self.subject = subject
-        self.lines = tuple(lines)
+        self.lines: tuple[PseudoCodeLine, ...] = tuple(lines)
         #: The formatter of the lines, for further texts about the model.
         self.formatter = formatter
         self.code_lines = code

@@ -56,13 +56,13 @@ class Expression:
         self.text = text
         self._tree = tree
         #: The names of the values that it reads.
-        self.names = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
+        self.names: frozenset[str] = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
         #: The names that it reads in the current iteration.
-        self.current_names = frozenset(_current_names(tree))
+        self.current_names: frozenset[str] = frozenset(_current_names(tree))
         #: Whether it reads the loop state or other iterations.
-        self.uses_loop = any(isinstance(node, TimeShift | StateVariable) for node in tree.walk())
+        self.uses_loop: bool = any(isinstance(node, TimeShift | StateVariable) for node in tree.walk())
         #: Whether it reads other iterations.
-        self.uses_history = any(isinstance(node, TimeShift) for node in tree.walk())
+        self.uses_history: bool = any(isinstance(node, TimeShift) for node in tree.walk())
 
     def __repr__(self) -> str:
         return f"<Expression {self.text!r}>"

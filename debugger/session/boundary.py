@@ -8,6 +8,7 @@ from typing import Any
 
 from ...runtime.frame import Frame, FrameInternals, frame_reader
 from ...runtime.graph import StoppedBy
+from ...runtime.input_validation import Data
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +27,12 @@ class Boundary:
     #: Why the loop ends here; None while it goes on.
     ended: StoppedBy | None
     #: Parameter -> value that the back edge carries into the next iteration.
-    carried: Mapping[str, Any]
+    carried: Mapping[str, Data]
     #: Scan output -> element added by the iteration that just ended; empty before iteration 0.
-    scanned: Mapping[str, Any] = field(default_factory=dict)
+    scanned: Mapping[str, Data] = field(default_factory=dict)
     #: Body value -> result of the iteration that just ended; values of the loop test belong to the next iteration.
     #: Empty unless recorded.
-    computed: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, Data] = field(default_factory=dict)
 
 
 def read_boundary(frame: Frame) -> Boundary:

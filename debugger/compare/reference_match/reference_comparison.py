@@ -264,7 +264,7 @@ class _ReferenceRun:
         maker = f"{track.maker} '{track.node}'" if track.maker and track.node else track.maker or track.node
         number = None if iteration is None or iteration < 0 else iteration
         # Only the first difference keeps its values.
-        values = {} if compared.differences else {"left": a, "right": b}
+        left, right = (None, None) if compared.differences else (a, b)
         compared.differences[key] = Difference(
             compared.role,
             compared.name,
@@ -273,7 +273,8 @@ class _ReferenceRun:
             compared.location.path,
             key[:-1],
             number,
-            **values,
+            left,
+            right,
             source=track.source,
             maker=maker,
         )

@@ -31,7 +31,7 @@ class DifferenceGrowth:
         self._relative: dict[int, float] = {}
         #: The first iteration with a difference beyond the tolerance.
         self.first_beyond: int | None = None
-        self.largest = 0.0
+        self.largest: float = 0.0
         self._last = -1
 
     def add(self, iteration: int, absolute: float, relative: float, beyond: bool) -> None:
