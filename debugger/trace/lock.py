@@ -66,6 +66,10 @@ def _lock_exclusively(file: int) -> None:
     """
     try:
         import fcntl
-    except ImportError:  # Windows: two recorders on one file are not detected
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows
+        import msvcrt
+
+        # Its first byte, which need not exist.
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import signal
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,5 +70,25 @@ def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
     held = TraceLock(trace)
     with pytest.raises(package.UsageError):
         TraceLock(trace)
+    held.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_second_is_refused_by_the_lock_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for ``msvcrt``: the real one was not tested."""
+    is_locked = False
+
+    def locking(file: int, mode: int, nbytes: int) -> None:
+        nonlocal is_locked
+        assert (mode, nbytes) == (2, 1)
+        if is_locked:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        is_locked = True
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    held = TraceLock(tmp_path / "run.loopdb")
+    with pytest.raises(package.UsageError, match="another run is being recorded there"):
+        TraceLock(tmp_path / "run.loopdb")
     held.close()
     assert not list(tmp_path.iterdir())

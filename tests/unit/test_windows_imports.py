@@ -16,8 +16,11 @@ from text_models import SAMPLES
 #: Modules, and names in modules, that Python documents for Unix alone.
 LACKING = """
 import os, select, signal, sys
+import subprocess  # first: it takes a system with msvcrt for Windows
+import types
 import _signal
 
+sys.modules["msvcrt"] = types.SimpleNamespace(locking=lambda file, mode, nbytes: None, LK_NBLCK=2)
 for name in ("fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"):
     sys.modules[name] = None
 SIGNALS = "ALRM CHLD HUP KILL PIPE TSTP USR1 WINCH _BLOCK"
