@@ -17,6 +17,7 @@ from .node_text import NodeFormatter
 from .pseudo_code import PseudoCode, build_pseudo_code
 from .termination import LoopKind
 from .termination_text import termination_sentences
+from .trip_count_bound import adds_to_rule, iterations_text
 from .value_names import short_name_rows, short_names
 from .vocabulary import LoopTerms, TermsContext, TermsSection, loop_terms
 
@@ -45,6 +46,8 @@ class Explanation:
     notes: tuple[str, ...]
     #: Short names in the explanation -> full names.
     names: Mapping[str, str] = field(default_factory=dict)
+    #: How often the loop runs, as far as that is known before a run.
+    iterations: str = ""
 
     def lines(self) -> Iterator[str]:
         """The explanation as text.
@@ -62,6 +65,8 @@ class Explanation:
         if self.loop.derived_from:
             yield from _paragraph_lines("made of", self.loop.derived_from)
         yield from _paragraph_lines("ends", " ".join(self.ends))
+        if self.iterations:
+            yield from _paragraph_lines("runs", self.iterations)
         for title, texts in (
             ("needs", self.terms.requirements),
             ("cannot", self.terms.unsupported),
@@ -98,6 +103,7 @@ class Explanation:
             ],
             "source": lines_as_json(self.source),
             "ends": " ".join(self.ends),
+            "iterations": self.iterations or None,
             "needs": list(self.terms.requirements),
             "cannot": list(self.terms.unsupported),
             "notes": list(self.notes),
@@ -207,6 +213,7 @@ def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, 
     parent = node.path.rpartition(" ▸ ")[0]
     kind = f"{own.operator_name if loop.op_type in own.operator_name else loop.op_type}, {loop.location_text()}"
     title = f"Loop '{node.name}' ({kind}) at {parent}" + ("" if terms is own else f", as {terms.operator_name}")
+    iterations = iterations_text(loop, context.formatter)
     return Explanation(
         node.name,
         node.path,
@@ -218,6 +225,7 @@ def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, 
         tuple(termination_sentences(loop, context.formatter, (system or loop.system) is System.TENSORRT)),
         tuple(loop.notes),
         short_names(_mentioned_values(context)),
+        iterations if adds_to_rule(iterations, loop, context.formatter.origins) else "",
     )
 
 

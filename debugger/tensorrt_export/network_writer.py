@@ -19,6 +19,7 @@ from ...runtime.ops.eager import EagerPrimitives
 from ...runtime.ops.primitives import NoNativeKernel
 from ...runtime.ops.registry import resolve
 from ..describe.termination import termination_rule
+from ..describe.trip_count_bound import trip_count_bound
 from .loop_writer import ILoopWriter
 from .primitive_layers import ScriptTensor, TensorRTLayers, dtype_name
 from .script_code import ScriptCode, shape_literal, string_literal
@@ -26,6 +27,8 @@ from .script_template import script_text
 
 #: Operators that preserve a tensor's length and its zeros, so that they may read padded tensors.
 _LENGTH_PRESERVING = frozenset({"Identity", "Cast", "Convert"})
+#: Proven lengths from this one on are not declared: TensorRT's dimensions have 32 bits.
+_MAX_PROVEN_CAPACITY = np.iinfo(np.int32).max
 _NO_LAYER_TEXT = "no TensorRT layer is known to do this"
 
 
@@ -47,7 +50,8 @@ def to_tensorrt(
 ) -> TensorRTScript:
     """Return a model as a script with ``build(network)``, for inputs of the given types.
 
-    ``longest``: the capacity of scan outputs of loops that only a condition ends.
+    ``longest``: the capacity of scan outputs of loops that only a condition ends; not needed where a bound of the
+    iterations is proven.
 
     Raises:
         UnsupportedError: TensorRT cannot express the model; the text names the node and the rule.
@@ -138,14 +142,20 @@ class _NetworkWriter:
             self.tensors[value] = ScriptTensor(value.name, array.shape, array.dtype, array)
         return self.tensors[value]
 
+    def _capacity(self, loop: Loop) -> int | None:
+        """The capacity of a loop's scan outputs: the given one, or what the loop provably runs at most."""
+        proven = trip_count_bound(loop, self.origins).maximum
+        if proven is None or proven > _MAX_PROVEN_CAPACITY:
+            return self.scan_capacity
+        return proven if self.scan_capacity is None else min(proven, self.scan_capacity)
+
     def write_nodes(self, graph: Graph) -> None:
         """Write the nodes of a graph."""
         for node in graph.nodes:
             try:
                 if isinstance(node, Loop):
-                    ILoopWriter(
-                        self, self.code, self.layers, node, termination_rule(node, self.origins), self.scan_capacity
-                    ).write()
+                    rule = termination_rule(node, self.origins)
+                    ILoopWriter(self, self.code, self.layers, node, rule, self._capacity(node)).write()
                 elif isinstance(node, If):
                     self._write_if(node)
                 elif isinstance(node, Operation):

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.text import count_text
-from ..value_text import number_text
-from .integer_recurrence import (
+from ..describe.integer_recurrence import (
     COMPARISON_OPERATORS,
     MIRRORED_SIGN,
     IntegerRecurrence,
@@ -27,6 +26,7 @@ from .integer_recurrence import (
     find_recurrences,
     find_turning_point,
 )
+from ..value_text import number_text
 
 #: Number of newest values to use; more would hide that a trend has changed.
 MAX_RECENT_VALUES = 6

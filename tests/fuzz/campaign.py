@@ -6,6 +6,7 @@ Model, each against a process that ran nothing before. ``mutants``: one change i
 checked by applying it (CLAIM: a claim does not hold; MISSES: one of two changes is not listed). ``converted``: each
 mutant after another tool wrote it. ``equals``: each model next to what another tool made of it, of which ``diff`` has
 to list nothing. A table says of each kind how often that came out right.
+``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
 A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints
@@ -32,6 +33,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import bound_checks
 import converted_mutants
 import equivalent_models
 import fork_server
@@ -52,6 +54,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "converted": converted_mutants,
     "equals": equivalent_models,
     "statements": statement_checks,
+    "bounds": bound_checks,
 }
 #: Features that may be combined; a scalar loop of hundreds of iterations leaves no time for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")

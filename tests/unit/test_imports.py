@@ -103,8 +103,8 @@ print(*[name for name in sys.modules if name.startswith("loopdbg.debugger.")], f
 @pytest.mark.parametrize("command", ["run", "info"])
 @pytest.mark.parametrize("model", ["newton_sqrt.onnx", "lstm.xml"])
 def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
-    """But for how values and ends of loops are worded, and arrays read; ``info`` says how a loop ends, and writes
-    names, as all do."""
+    """But for how values and ends of loops are worded, and arrays read; ``info`` says how a loop ends and how often it
+    runs, and writes names, as all do."""
     ran = run_python_code(DEBUGGER, command, SAMPLES / model)
     assert ran.status == 0, ran.err
     results = set(ran.out.split())

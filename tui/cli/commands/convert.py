@@ -42,7 +42,8 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
             "--longest",
             type=int_at_least(1),
             metavar="N",
-            help="the greatest length of a scan output of a loop that a condition ends: TensorRT needs it in advance",
+            help="the greatest length of a scan output of a loop that a condition ends: TensorRT needs it in advance. "
+            "Not needed where 'loopdbg info' gives a number of iterations",
         )
         parser.add_argument("--force", action="store_true", help="overwrite files that are there")
         add_input_options(parser)

@@ -86,6 +86,9 @@ def _loop_lines(loop: dict[str, Any]) -> Iterator[str]:
     yield from _section_lines("made of", [(loop["made_of"], "")] if loop["made_of"] else [])
     yield from _section_lines("kind", [(loop["kind"], "")])
     yield from _section_lines("ends", [(text, "") for text in textwrap.wrap(loop["ends"], _TEXT_WIDTH)])
+    if loop["iterations"]["shown"]:
+        lines = textwrap.wrap(loop["iterations"]["text"], _TEXT_WIDTH)
+        yield from _section_lines("iterations", [(text, "") for text in lines])
     trips = _source_text(loop["trip_count"], "absent")
     if loop["trip_count"] and loop["kind"] not in (LoopKind.FOR, LoopKind.FOR_WHILE):
         trips += ": no limit"

@@ -86,6 +86,21 @@ def _type_findings(model: Model) -> dict[str, Any]:
     return {"notes": notes, "contradicted": contradictions}
 
 
+def _iterations_info(loop: Loop, formatter: NodeFormatter) -> dict[str, Any]:
+    """How often a loop runs, as far as that is known before a run."""
+    from ....debugger.describe.trip_count_bound import adds_to_rule, iterations_text, trip_count_bound
+
+    bound = trip_count_bound(loop, formatter.origins)
+    text = iterations_text(loop, formatter, bound)
+    return {
+        "text": text or None,
+        "shown": adds_to_rule(text, loop, formatter.origins),
+        "maximum": bound.maximum,
+        "exact": bound.is_exact,
+        "cannot_end": bound.cannot_end,
+    }
+
+
 def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[str]]) -> dict[str, Any]:
     # Imported lazily: a run does not need it.
     from ....debugger.describe.node_text import NodeFormatter
@@ -109,6 +124,7 @@ def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[
         "made_of": loop.derived_from or None,
         "kind": termination_rule(loop, origins).kind.value,
         "ends": " ".join(termination_sentences(loop, phrases)),
+        "iterations": _iterations_info(loop, phrases),
         "trip_count": _control_value_info(loop.trip_count, origins),
         "initial_condition": _control_value_info(loop.initial_condition, origins),
         "condition": _condition_info(loop.condition, phrases),

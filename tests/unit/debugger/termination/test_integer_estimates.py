@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hypothesis_settings import example_settings
-from loopdbg.debugger.termination.integer_recurrence import COMPARISON_OPERATORS
+from loopdbg.debugger.describe.integer_recurrence import COMPARISON_OPERATORS
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
 
 Step = Callable[[Any], Any]
