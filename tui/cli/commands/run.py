@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ...config import PEER_EXAMPLE_DEVICES
 from ..command import Command
 from ..options import (
     add_ci_options,
@@ -30,6 +31,7 @@ examples:
   loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
   loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
   loopdbg run newton_sqrt.onnx --record run.loopdb
+  loopdbg run model.onnx --as onnxruntime -i
   curl -s URL | loopdbg run - --seed 1
   loopdbg run model.onnx --assert 'x > 0' --timeout 60 --junit report.xml --github
   loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
@@ -56,6 +58,12 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             metavar="FILE|DIR",
             help="compare the outputs with those of an .npz file or of output_0.pb, ... in a folder; "
             "ONNX test data that gives the inputs is compared in any case",
+        )
+        parser.add_argument(
+            "--as",
+            dest="as_runtime",
+            choices=tuple(PEER_EXAMPLE_DEVICES),
+            help="step by the rules of a runtime where they are not those of the specification (docs/peers.md)",
         )
         add_json_option(parser)
         add_session_options(parser)

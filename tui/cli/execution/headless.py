@@ -56,7 +56,12 @@ class _RunGuards:
 def _run_source(options: argparse.Namespace, guard: _RunGuards) -> int:
     if options.output is not None:
         check_output_target(options.output, "values", _read_paths(options))
+    for name, value in (("record", options.record), ("resume", options.resume)):
+        if options.as_runtime is not None and value is not None:
+            raise UsageError(f"--{name} is about the model in the file, and --as changes it: use one or the other")
     if is_sqlite_file(options.model):
+        if options.as_runtime is not None:
+            raise UsageError(f"{options.model}: is a recording of a run, to which --as comes too late")
         return _run_recording(options, guard)
     check_record_options(options)
     model = load_runnable_model(options.model, options.weights, options)

@@ -48,13 +48,28 @@ class RunInputs:
 
 
 def load_runnable_model(path: str | Path, weights: str | Path | None, options: argparse.Namespace) -> Model:
-    """Load a model; ``--requests`` turns it into a loop over requests.
+    """Load a model; ``--as`` gives it the rules of a runtime, and ``--requests`` turns it into a loop over requests.
 
     Raises:
         ModelError: The file is missing or broken.
-        UsageError: The model cannot become a loop over requests.
+        UsageError: The model cannot become a loop over requests, or a runtime has no rule for it.
     """
-    return apply_requests(load(path, weights), options)
+    return apply_requests(_with_rules_of(load(path, weights), getattr(options, "as_runtime", None)), options)
+
+
+def _with_rules_of(model: Model, runtime: str | None) -> Model:
+    """The model as a runtime computes it, if ``--as`` is given."""
+    if runtime is None:
+        return model
+    # Imported lazily: a run without it needs none of it.
+    from ....debugger.compare.live_peer.peer_semantics import as_runtime
+
+    changed = as_runtime(model, runtime)
+    for text in changed.followed:
+        terminal.err(f"as {runtime}: {text}")
+    for text in changed.unfollowed:
+        terminal.err(f"not as {runtime}: {text}")
+    return changed.model
 
 
 def apply_requests(model: Model, options: argparse.Namespace) -> Model:
