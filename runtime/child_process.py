@@ -1,7 +1,7 @@
 """Starts child processes, isolated from modules in the current directory.
 
 The current directory often contains a downloaded model with accompanying files: a ``numpy.py`` there must not run.
-Every child is a Python interpreter, started as follows:
+Every child is a Python interpreter or a program that the user named, started as follows:
 
 - by an argument list, never through a shell;
 - with ``-P`` and ``PYTHONSAFEPATH=1``: Python does not add the current directory to the module path, neither in the
@@ -13,8 +13,9 @@ Every child is a Python interpreter, started as follows:
 - by default in the working directory of this process, since paths of models may be relative to it.
 
 Children are started by: ``frontends/onnx/subprocess_call.py`` (inference of the onnx package),
-``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/sweep/worker.py`` (cases of a sweep, also on the
-workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
+``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/peers/command.py`` and
+``debugger/reduce/interestingness.py`` (programs that the user named), ``debugger/sweep/worker.py`` (cases of a sweep,
+also on the workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
 ``tui/cli/servers/web_pages.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails if another
 module starts one.
 """

@@ -27,6 +27,14 @@ class OptionError(ValueError):
     """An unknown runtime setting or value, or a device or library that the runtime cannot use."""
 
 
+class CommandError(Exception):
+    """A program that the peer started did not do its work. ``kind``: failed, crashed, hung."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 class LoadedRuntimeModel(Protocol):
     """A model that a peer has loaded."""
 
@@ -90,7 +98,12 @@ def main() -> None:
             elif kind == "close":
                 models.pop(number, None)
                 held_inputs.pop(number, None)
+            elif kind == "version":
+                assert runtime is not None
+                answer = runtime.version
             send_message(answers, ("done", answer))
+        except CommandError as error:
+            send_message(answers, (error.kind, str(error)))
         except Exception as error:
             send_message(answers, ("failed", error_sentences(type(error).__name__, str(error))))
 

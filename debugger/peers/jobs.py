@@ -14,13 +14,16 @@ PRECISION_OPTION = "INFERENCE_PRECISION_HINT"
 class RuntimeSetup:
     """How a runtime is to run models.
 
-    ``device``: an execution provider of onnxruntime (``CUDA``) or a device of OpenVINO (``GPU``); empty: the CPU.
+    ``device``: an execution provider of onnxruntime (``CUDA``) or a device of OpenVINO (``GPU``), empty: the CPU; of a
+    program the command that starts it.
     ``options``: settings by the runtime's names. ``libraries``: files with custom operators to load.
+    ``timeout``: seconds that a command may run.
     """
 
     device: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     libraries: Sequence[str] = ()
+    timeout: float = 60.0
 
 
 @dataclass(frozen=True)

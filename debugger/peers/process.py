@@ -8,27 +8,33 @@ import math
 import os
 import pickle
 import select
+import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.atomic_file import scratch_folder
 from ...runtime.child_process import call_command, start_child
 from ...runtime.errors import UsageError
 from .child import MESSAGE_LENGTH, send_message
+from .command_line import COMMAND, COMMAND_USAGE, command_name, split_command
 from .cpu_usage import CpuUsage, cpu_usage
 from .jobs import Job, RunTimes, RuntimeSetup
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: The supported peers, and the packages to install for them.
+#: The supported runtimes, and the packages to install for them.
 PEERS = ("onnxruntime", "openvino")
 _DEVICE_EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
 #: Start-up timeout in seconds, independent of the answer timeout: imports are slow on a busy machine.
 _START_TIMEOUT_SECONDS = 60.0
+#: Seconds more that a peer gets which times its program itself.
+_COMMAND_GRACE_SECONDS = 5.0
 #: Factor of the timeout for a peer that gets no CPU time on a busy machine.
 _BUSY_TIMEOUT_FACTOR = 10
 #: Seconds between liveness tests of a peer that does not answer.
@@ -38,17 +44,25 @@ _POLL_SECONDS = 1.0
 _HURRY_FACTOR, _HURRY_MIN_CPU_SECONDS, _HURRY_POLL_SECONDS = 5, 0.25, 0.1
 
 
+def is_peer(text: str) -> bool:
+    """Whether a text names a peer, rather than a file."""
+    return text.partition(":")[0] in (*PEERS, COMMAND)
+
+
 def parse_peer(text: str) -> tuple[str, str]:
-    """Parse a peer as a user writes it, ``onnxruntime`` or ``openvino:GPU``, to its name and its device or "".
+    """Parse a peer as a user writes it, ``onnxruntime``, ``openvino:GPU`` or ``cmd:PROGRAM ...``, to its name and its
+    device, "" or the command.
 
     Raises:
-        UsageError: unknown peer, or no device after the colon.
+        UsageError: unknown peer, no device after the colon, or an invalid command.
     """
     name, colon, device = text.partition(":")
+    if name == COMMAND:
+        split_command(device)
+        return name, device
     if name not in PEERS:
-        raise UsageError(
-            f"there is no peer '{name}'; peers are {', '.join(PEERS)}", name=name, expected=", ".join(PEERS)
-        )
+        peers = f"{', '.join(PEERS)}, {COMMAND_USAGE}"
+        raise UsageError(f"there is no peer '{name}'; peers are {peers}", name=name, expected=", ".join(PEERS))
     if colon and not device:
         raise UsageError(f"'{text}' names no device: write {name}, or {_DEVICE_EXAMPLES[name]}", name=name, got=text)
     return name, device
@@ -66,9 +80,10 @@ class PeerError(Exception):
 class Peer:
     """One peer in a child process, which is started on first use and restarted after it died.
 
-    ``name``: the peer, optionally with a device: ``onnxruntime:CUDA``, ``openvino:GPU``. ``options``: settings of the
-    runtime by its names, which override the defaults (``configuration`` has all). ``libraries``: files with custom
-    operators to load.
+    ``name``: the peer, optionally with a device: ``onnxruntime:CUDA``, ``openvino:GPU``; or a command (see
+    docs/command_peer.md), which is called ``cmd:`` and the name of its script. ``options``: settings of the runtime by
+    its names, which override the defaults (``configuration`` has all). ``libraries``: files with custom operators to
+    load.
 
     Raises:
         UsageError: unknown peer, or it is not installed; on first use: it does not start, or cannot use an option, a
@@ -83,25 +98,35 @@ class Peer:
         options: Mapping[str, str] | None = None,
         libraries: Sequence[str] = (),
     ) -> None:
+        self._text = name
         name, device = parse_peer(name)
-        if not module and importlib.util.find_spec(name) is None:
+        self.is_command = name == COMMAND
+        if not module and not self.is_command and importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed; install it: pip install {name}", name=name)
+        program = split_command(device)[0] if self.is_command else ""
+        if program and shutil.which(program) is None:
+            raise UsageError(f"there is no program '{program}' to run", name=program)
         if not hasattr(os, "fork"):
             raise UsageError(
                 f"{name} is asked in a process of its own, for which this system lacks fork; use Linux or macOS",
                 name=name,
             )
-        self.name = name
+        self.name = f"{COMMAND}:{command_name(device)}" if self.is_command else name
+        #: Known once it has started; of a command, once it has run.
         self.version = ""
         #: The settings in use and other facts that affect its numbers; known once it has started.
         self.configuration: Mapping[str, str] = {}
         #: The precision below float32 that it would choose without settings; empty if there is none.
         self.usual_precision = ""
-        self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries))
+        self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries), timeout)
         self.timeout = timeout
-        self._module = module or f".{name}"
+        self._grace_seconds = _COMMAND_GRACE_SECONDS if self.is_command else 0.0
+        self._module = module or (".command" if self.is_command else f".{name}")
         self._process: Popen[bytes] | None = None
         self._log: Any = None
+        self._scratch = contextlib.ExitStack()
+        #: The temporary files of the process, which is killed at the end.
+        self._scratch_folder: Path | None = None
         self._last_model_number = 0
         #: CPU usage before the last request, and the CPU time that the request may take.
         self._cpu_before_request = CpuUsage()
@@ -121,8 +146,7 @@ class Peer:
     def with_options(self, options: Mapping[str, str]) -> Peer:
         """The same peer with other settings, in a process of its own."""
         setup = self._setup
-        name = f"{self.name}:{setup.device}" if setup.device else self.name
-        return Peer(name, self.timeout, self._module, {**setup.options, **options}, setup.libraries)
+        return Peer(self._text, self.timeout, self._module, {**setup.options, **options}, setup.libraries)
 
     def open(self, job: Job) -> LoadedModel:
         """Load a model.
@@ -157,6 +181,7 @@ class Peer:
             process.stdin.close()
             process.stdout.close()
             self._log.close()
+            self._scratch.close()
 
     def is_process(self, process: Popen[bytes] | None) -> bool:
         """True while that process still runs; models loaded in another process are gone."""
@@ -167,11 +192,13 @@ class Peer:
             return
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         command = call_command(f"{__package__}.child", "main")
-        self._process = start_child(command, env={"OMP_NUM_THREADS": "1"}, stderr=self._log)
+        self._scratch_folder = self._scratch.enter_context(scratch_folder())
+        environment = {"OMP_NUM_THREADS": "1", "TMPDIR": str(self._scratch_folder)}
+        self._process = start_child(command, env=environment, stderr=self._log)
         patience, self.timeout = self.timeout, max(self.timeout, _START_TIMEOUT_SECONDS)
         try:
             version, self.configuration, self.usual_precision = self.request("start", 0, (self._module, self._setup))
-            self.version = str(version)
+            self.version = str(version) or self.version
         except PeerError as error:
             self.close()
             if error.text.startswith("OptionError: "):
@@ -190,7 +217,7 @@ class Peer:
         """
         assert self._process is not None
         assert self._process.stdin is not None
-        deadline = time.monotonic() + self.timeout
+        deadline = time.monotonic() + self.timeout + self._grace_seconds
         self._cpu_before_request = cpu_usage(self._process.pid)
         self._cpu_limit_seconds = self._hurry_limit_seconds(kind) if self._is_hurried and kind != "start" else math.inf
         try:
@@ -212,9 +239,17 @@ class Peer:
             self._longest_cpu_seconds[kind] = max(
                 self._longest_cpu_seconds.get(kind, 0.0), self._cpu_since_request(self._process.pid)
             )
-        if outcome == "failed":
-            raise PeerError("failed", str(answer))
+        if outcome == "hung":
+            # What its program started may still run.
+            self.close()
+        if outcome != "done":
+            raise PeerError(outcome, str(answer))
         return answer
+
+    def ask_version(self) -> None:
+        """Ask for the version of a program, which it tells when it runs."""
+        if self.is_command and not self.version:
+            self.version = str(self.request("version", 0, None))
 
     def _hurry_limit_seconds(self, kind: str) -> float:
         """The CPU seconds that a hurried request may take. Before the first answer this is the minimum CPU time for a
@@ -300,6 +335,7 @@ class LoadedModel:
             PeerError: the peer failed, crashed or hung.
         """
         answer: list[Any] = self._peer.request("run", self._number, dict(feeds))
+        self._peer.ask_version()
         return answer
 
     def measure(self, feeds: Mapping[str, Any], seconds: float) -> RunTimes:

@@ -21,6 +21,7 @@ from .documents.ir_document import IrDocument
 from .documents.onnx_document import OnnxDocument
 from .interestingness import (
     BreakpointHit,
+    CommandTest,
     InterestingnessTest,
     ModelDifference,
     NonFiniteOutput,
@@ -175,6 +176,26 @@ def find_breakpoint_hit(model: Model, inputs: Mapping[str, Data], text: str, cap
     if result is None:
         raise NothingFoundError(f"{model.name}: nothing to reproduce: '{text}' is true at no boundary")
     return Finding(full, result, predicate, limit, full.node_count)
+
+
+def find_command_success(
+    model: Model, inputs: Mapping[str, Data], command: str, timeout: float, cap: int | None = None
+) -> Finding:
+    """Find that a command of the user's succeeds for the whole model. ``timeout``: seconds that it may run.
+
+    Raises:
+        NothingFoundError: it does not succeed.
+        UsageError: it is not a command, or cannot be started.
+        ExecutionError, LimitError: the model does not run.
+    """
+    predicate = CommandTest(command, timeout, cap)
+    full, predicate.limit = _whole_model(model, inputs, cap)
+    result = predicate(full)
+    if result is None:
+        raise NothingFoundError(
+            f"{model.name}: nothing to reproduce: the command does not succeed with it: {predicate.failure}"
+        )
+    return Finding(full, result, predicate, predicate.limit, full.node_count)
 
 
 def document_from_model(model: Model) -> Document:

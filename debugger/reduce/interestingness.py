@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime.atomic_file import scratch_folder
-from ...runtime.errors import InterruptError
+from ...runtime.child_process import run_child
+from ...runtime.errors import InterruptError, UsageError
 from ...runtime.graph import walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
@@ -21,6 +22,8 @@ from ..compare.live_peer.model_job import run_model
 from ..compare.live_peer.peer_limits import exceeds_int32, unsupported_by_peer
 from ..compare.live_peer.peer_precision import openvino_tolerance
 from ..compare.running.value_comparison import Delta, Tolerance, compare, dtype_kind
+from ..peers.command import INPUTS_FOLDER, last_words, write_inputs
+from ..peers.command_line import PLACEHOLDERS, fill_in, split_command
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError
 from .documents.document import Document, ReductionCandidate
@@ -32,7 +35,7 @@ _MAX_RELATIVE_SHRINK = 100.0
 @dataclass(frozen=True)
 class Observation:
     """The result of an interestingness test. ``kind``: value, shape, dtype, length, kind (different kinds of values),
-    refused, crashed, hung, failed, nan, inf, stop."""
+    refused, crashed, hung, failed, nan, inf, stop, command."""
 
     kind: str
     #: The output with the difference; empty for a refusal.
@@ -153,6 +156,45 @@ class PeerDisagreement(InterestingnessTest):
             if self.peer.name != "openvino" or not exceeds_int32(own)
         )
         return self.worst_difference(pairs, expected)
+
+
+class CommandTest(InterestingnessTest):
+    """A command of the user's succeeds: its exit status is 0. Our engine has to run the model too, for its values.
+
+    ``command``: a program with the placeholders ``{model}`` and, optionally, ``{inputs}``. ``timeout``: seconds.
+    """
+
+    def __init__(self, command: str, timeout: float, limit: int | None) -> None:
+        self.command = command
+        self.timeout = timeout
+        self.limit = limit
+        self._words = split_command(command, required=PLACEHOLDERS[:1])
+        #: How the command ended last, where it did not succeed.
+        self.failure = ""
+
+    def __call__(self, candidate: ReductionCandidate) -> Observation | None:
+        (document,) = candidate.documents
+        inputs = candidate.inputs_for(document)
+        expected = run_document(document, inputs, self.limit)
+        if expected is None:
+            return None
+        with scratch_folder() as folder:
+            path = document.save(folder, "model")
+            values = {"{model}": str(path), "{inputs}": str(folder / INPUTS_FOLDER)}
+            write_inputs(folder / INPUTS_FOLDER, inputs, document.outputs)
+            self.failure = self._run([fill_in(word, values) for word in self._words])
+        return None if self.failure else Observation("command", text=self.command, outputs=expected)
+
+    def _run(self, words: Sequence[str]) -> str:
+        """How the command failed; empty if it succeeded."""
+        try:
+            process = run_child(words, timeout=self.timeout)
+        except OSError as error:
+            raise UsageError(f"'{words[0]}' cannot be started: {error.strerror}") from None
+        if process is None:
+            return f"no end within {self.timeout:g} s"
+        message = last_words(process.stderr or process.stdout)
+        return f"exit status {process.returncode}: {message}" if process.returncode else ""
 
 
 class ModelDifference(InterestingnessTest):

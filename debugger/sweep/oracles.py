@@ -25,7 +25,8 @@ from ..compare.running.boundary_merge import ComparisonOptions, compare_sides
 from ..compare.running.map_inputs import map_inputs
 from ..compare.running.sides import ModelSide
 from ..compare.running.value_comparison import Tolerance, compare
-from ..peers.process import PEERS, LoadedModel, Peer, PeerError
+from ..peers.command_line import COMMAND_USAGE
+from ..peers.process import PEERS, LoadedModel, Peer, PeerError, is_peer
 from ..reference.array_files import read_npz, read_test_outputs
 from .cases import Case
 from .job import MAIN_GRAPH, SweepJob
@@ -53,11 +54,12 @@ def check_oracle(text: str) -> None:
     Raises:
         UsageError: it is neither an installed runtime nor a file or folder.
     """
-    if text.partition(":")[0] in PEERS:
+    if is_peer(text):
         Peer(text)
     elif not Path(text).exists():
         raise UsageError(
-            f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs", name=text
+            f"'{text}' is neither a runtime ({', '.join(PEERS)}, {COMMAND_USAGE}) nor a model or a folder of outputs",
+            name=text,
         )
 
 
@@ -69,7 +71,7 @@ def create_oracle(model: Model, job: SweepJob) -> Oracle:
         ModelError: the model cannot be opened.
     """
     text = job.spec.against
-    if text.partition(":")[0] in PEERS:
+    if is_peer(text):
         return _RuntimeOracle(model, text, job)
     if Path(text).is_dir():
         return _ExpectedOutputsOracle(model, Path(text), job)
@@ -150,7 +152,7 @@ class _RuntimeOracle(Oracle):
         self._tolerance = Tolerance()
         if self._peer.name == "openvino":
             self._tolerance, _ = openvino_tolerance(model.graph, self._tolerance)
-        elif model.graph.system is System.OPENVINO:
+        elif self._peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
             raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
 
     def close(self) -> None:

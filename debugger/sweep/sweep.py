@@ -163,7 +163,8 @@ def sweep(
         batched: ``cases`` is one ``.npz`` whose arrays have the cases on the first axis.
         asserts: conditions that must hold at every boundary. breaks: conditions that end a case; ``nan``: a NaN or Inf.
         measures: numbers at the end of each loop that has their values.
-        against: ``onnxruntime``, ``openvino``, another model, or a folder of expected outputs named as the cases are.
+        against: ``onnxruntime``, ``openvino``, ``cmd:PROGRAM {model} {inputs} {outputs}``, another model, or a folder
+            of expected outputs named as the cases are.
         max_iterations: the maximum number of iterations of any loop. timeout, max_memory: the maximum seconds of a
             case, and bytes of memory that its loops collect; None: no limit.
         operators: Python files with operators, for other processes.

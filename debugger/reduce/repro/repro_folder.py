@@ -14,9 +14,10 @@ from ....runtime.child_process import python_command, run_child
 from ....runtime.model import Data, Model
 from ...export_formats.onnx_test_data import write_test_data
 from ...extract.output_folder import TEST_DATA_FOLDER
+from ...peers.command import INPUTS_FOLDER, write_inputs
 from ..documents.document import ReductionCandidate
 from ..initial_candidate import Finding, read_document
-from ..interestingness import InterestingnessTest, Observation
+from ..interestingness import CommandTest, InterestingnessTest, Observation, PeerDisagreement
 from ..reducer import ReductionResult
 from . import repro_scripts
 
@@ -84,8 +85,16 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
     pack = ReproFolder(folder, models, is_over_requests=candidate.documents[0].is_over_requests)
     if models[0].suffix == ".onnx":
         _write_test_data(folder, candidate.documents[0].build_model(), candidate.inputs, reduced.observation.outputs)
+    if takes_command(finding.test):
+        document = candidate.documents[0]
+        write_inputs(folder / INPUTS_FOLDER, candidate.inputs_for(document), document.outputs)
     pack.files += _write_scripts(folder, pack, candidate, reduced.observation, finding, title)
     return pack
+
+
+def takes_command(test: InterestingnessTest) -> bool:
+    """Whether a finding is shown by a program that reads a folder of inputs."""
+    return isinstance(test, CommandTest) or (isinstance(test, PeerDisagreement) and test.peer.is_command)
 
 
 def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
@@ -125,7 +134,7 @@ def _write_scripts(
     inputs = candidate.inputs_for(candidate.documents[0]) if len(pack.models) == 1 else candidate.inputs
     rtol, atol = repro_scripts.overall_tolerance(result.outputs, finding.tolerance)
     script = repro_scripts.ReproScript(title, mode, names, inputs, result.outputs, rtol, atol, pack.is_over_requests)
-    if not repro_scripts.is_plain_numpy({**inputs, **result.outputs}):
+    if result.kind == "command" or not repro_scripts.is_plain_numpy({**inputs, **result.outputs}):
         return []
     texts = {"run_openvino.py": repro_scripts.openvino_script(script)}
     if pack.models[0].suffix == ".onnx":

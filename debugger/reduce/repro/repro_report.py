@@ -14,6 +14,8 @@ import numpy as np
 from ....runtime.graph import loops
 from ....runtime.text import count_text, escape_lines, escape_unprintable
 from ...compare.report.runtime_rules import reasons_from_notes, reasons_predicting
+from ...peers.command import INPUTS_FOLDER, OUTPUTS_FOLDER
+from ...peers.command_line import fill_in
 from ..initial_candidate import Finding
 from ..interestingness import Observation
 from ..reducer import ReductionResult
@@ -38,6 +40,8 @@ class FindingSource:
     peer: str = ""
     version: str = ""
     configuration: Mapping[str, str] = field(default_factory=dict)
+    #: The user's command whose success is the finding.
+    command: str = ""
     #: The expression of the breakpoint.
     expression: str = ""
     #: Commands to examine the folder with loopdbg; ``{model}``: the file.
@@ -47,8 +51,10 @@ class FindingSource:
 def finding_title(source: FindingSource, reduced: ReductionResult) -> str:
     """Return the finding in one line."""
     result = reduced.observation
+    if source.command:
+        return "A test succeeds"
     if source.peer:
-        runtime = f"{source.peer} {source.version}"
+        runtime = f"{source.peer} {source.version}".strip()
         if result.kind in _FAILURE_TEXTS:
             return f"{runtime} {_FAILURE_TEXTS[result.kind]}"
         return f"{runtime} gives another {'value' if result.kind == 'value' else result.kind} of '{result.output}'"
@@ -94,6 +100,8 @@ def _expected_and_actual(result: Observation, source: FindingSource) -> list[str
         ]
     if result.kind == "stop":
         return ["## What came", f"loopdbg: {_escape_markdown(result.text)}."]
+    if result.kind == "command":
+        return ["## What came", "This command ends with status 0:", _code_block([result.text])]
     if result.kind in ("nan", "inf"):
         return [
             "## Expected",
@@ -102,7 +110,7 @@ def _expected_and_actual(result: Observation, source: FindingSource) -> list[str
             _code_block(_assignment_lines(result.output, result.actual)),
         ]
     first = "What the specification asks for" if source.peer else source.models[0]
-    second = f"{source.peer} {source.version}" if source.peer else source.models[-1]
+    second = f"{source.peer} {source.version}".strip() if source.peer else source.models[-1]
     return [
         "## Expected",
         f"{_escape_markdown(first)}:\n\n{_code_block(_assignment_lines(result.output, result.expected))}",
@@ -153,8 +161,16 @@ def _commands(pack: ReproFolder, source: FindingSource) -> str:
         if path.suffix == ".py":
             package = path.stem.removeprefix("run_")
             lines.append(f"pip install {package}; python {path.name}")
+    lines += _program_lines(pack, source)
     lines += [line.format(model=pack.models[0].name) for line in source.commands]
     return f"{_code_block(lines)}\n\nA script ends with status 1 where the finding shows."
+
+
+def _program_lines(pack: ReproFolder, source: FindingSource) -> list[str]:
+    """The command of a peer or a test, for the files of the folder."""
+    command = source.command or source.configuration.get("command", "")
+    names = {"{model}": pack.models[0].name, "{inputs}": INPUTS_FOLDER, "{outputs}": OUTPUTS_FOLDER}
+    return [f"mkdir -p {OUTPUTS_FOLDER}", fill_in(command, names)] if command else []
 
 
 def _script_results(pack: ReproFolder) -> list[str]:
@@ -168,7 +184,7 @@ def _versions(source: FindingSource) -> list[str]:
     lines = [f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"]
     if source.peer:
         settings = ", ".join(f"{name}={value}" for name, value in source.configuration.items())
-        lines.append(f"{source.peer} {source.version}" + (f" ({settings})" if settings else ""))
+        lines.append(f"{source.peer} {source.version}".strip() + (f" ({settings})" if settings else ""))
     for package in ("loopdbg", "numpy", "onnx"):
         try:
             lines.append(f"{package} {metadata.version(package)}")

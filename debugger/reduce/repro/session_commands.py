@@ -9,7 +9,8 @@ from ...compare.running.value_comparison import Tolerance
 from ...extract.capture_runs import CaptureRuns, LoopEntryRef
 from ...extract.extract_loop import ExtractionResult, extract
 from ...extract.output_folder import check_folder
-from ...peers.process import PEERS, Peer
+from ...peers.command_line import COMMAND_USAGE
+from ...peers.process import PEERS, Peer, is_peer
 from ...session.session import Session
 from ...session.session_frames import SessionFrame
 from .. import initial_candidate
@@ -46,14 +47,15 @@ def repro_from_session(session: Session, folder: Path, target: str, force: bool 
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_folder(folder, force=force)
     model, inputs, max_iterations = session.model, session.inputs, session.max_iterations
-    if target in PEERS:
+    if is_peer(target):
         with Peer(target, _PEER_TIMEOUT_SECONDS) as peer:
             finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), max_iterations)
             source = FindingSource([model.name], peer.name, peer.version, peer.configuration)
             return make_repro(finding, source, folder, seconds=_SEARCH_SECONDS)
     text = target.removeprefix("if ").strip()
     if target != "nan" and text == target:
-        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{target}'", name=target)
+        peers = f"{', '.join(PEERS)}, {COMMAND_USAGE}"
+        raise UsageError(f"repro shows nan, {peers} or if EXPR, not '{target}'", name=target)
     return make_repro(
         initial_candidate.find_breakpoint_hit(model, inputs, text, max_iterations),
         FindingSource([model.name], expression=text),

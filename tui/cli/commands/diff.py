@@ -51,7 +51,8 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
             type=parse_peer_spec,
             metavar="PEER",
             help="compare with a runtime, live: onnxruntime, openvino; on a device: onnxruntime:CUDA, openvino:GPU; or "
-            "with torch:FILE.pt2, the PyTorch program that the model was exported from",
+            "with torch:FILE.pt2, the PyTorch program that the model was exported from; or with any program: "
+            "'cmd:PROGRAM {model} {inputs} {outputs}'",
         )
         group.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         group.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")

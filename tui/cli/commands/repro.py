@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ....runtime.errors import UsageError
 from .. import terminal
 from ..command import Command, int_at_least
-from ..comparison.peer_spec import parse_runtime
+from ..comparison.peer_spec import parse_check, parse_runtime
 from ..options import (
     add_run_options,
     add_two_weights_option,
@@ -46,6 +46,8 @@ examples:
   loopdbg repro before.onnx after.onnx
   loopdbg repro model.onnx --break nan
   loopdbg repro model.onnx --break 'err > 1e3'
+  loopdbg repro model.onnx --against 'cmd:node ort_web.mjs {model} {inputs} {outputs}'
+  loopdbg repro model.onnx --check 'python still_wrong.py {model} {inputs}'
 
 The folder gets the model, its inputs and outputs (test_data_set_0), a script for
 each runtime that needs that runtime alone (run_onnxruntime.py, run_openvino.py,
@@ -59,20 +61,29 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         parser.usage = (
             "loopdbg repro MODEL --against PEER [options]\n"
             "       loopdbg repro A B [options]\n"
-            "       loopdbg repro MODEL --break nan|EXPR [options]"
+            "       loopdbg repro MODEL --break nan|EXPR [options]\n"
+            "       loopdbg repro MODEL --check COMMAND [options]"
         )
         parser.add_argument("a", metavar="A", help="the model")
         parser.add_argument("b", metavar="B", nargs="?", help="a model that gives something else")
         add_two_weights_option(parser)
         add_run_options(parser)
         group = parser.add_argument_group("the finding")
-        group.add_argument("--against", type=parse_runtime, metavar="PEER", help="what this runtime does otherwise")
+        group.add_argument(
+            "--against", type=parse_runtime, metavar="PEER", help="what this runtime, or cmd:COMMAND, does otherwise"
+        )
         group.add_argument(
             "--break",
             dest="breaks",
             type=parse_condition,
             metavar="nan|EXPR",
             help="the first NaN, or where EXPR is true",
+        )
+        group.add_argument(
+            "--check",
+            type=parse_check,
+            metavar="COMMAND",
+            help="that a test of yours succeeds: the exit status of 'PROGRAM {model} {inputs}' is 0",
         )
         group.add_argument("--rtol", type=parse_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
         group.add_argument("--atol", type=parse_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
@@ -88,7 +99,7 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
             "--peer-timeout",
             type=parse_seconds,
             metavar="S",
-            help="give the peer up after S seconds without an answer (10)",
+            help="give the peer or the test up after S seconds without an answer (10)",
         )
 
     def run(self, options: argparse.Namespace) -> int:
@@ -125,16 +136,18 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    modes = [options.b is not None, options.against is not None, options.breaks is not None]
+    modes = [value is not None for value in (options.b, options.against, options.breaks, options.check)]
     if sum(modes) != 1:
         raise UsageError(
-            "repro needs one finding: loopdbg repro MODEL --against PEER, loopdbg repro A B, or "
-            "loopdbg repro MODEL --break nan"
+            "repro needs one finding: loopdbg repro MODEL --against PEER, loopdbg repro A B, "
+            "loopdbg repro MODEL --break nan, or loopdbg repro MODEL --check COMMAND"
         )
-    if options.against is None and (options.peer_option or options.peer_timeout):
+    if options.against is None and (options.peer_option or (options.peer_timeout and options.check is None)):
         raise UsageError("--peer-option and --peer-timeout are about a live peer: they need --against")
-    if options.breaks is not None and (options.rtol is not None or options.atol is not None):
-        raise UsageError("--rtol and --atol are for values that are compared, and --break compares none")
+    for option in ("break", "check"):
+        used = (options.breaks if option == "break" else options.check) is not None
+        if used and (options.rtol is not None or options.atol is not None):
+            raise UsageError(f"--rtol and --atol are for values that are compared, and --{option} compares none")
     if options.requests is not None and options.against is None:
         raise UsageError("--requests: requests are compared with a runtime: --against openvino")
 
@@ -158,6 +171,10 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
     if peer is not None:
         finding = initial_candidate.find_peer_disagreement(models[0], inputs.values, peer, tolerance, limit)
         return finding, FindingSource(names, peer.name, peer.version, peer.configuration, commands=_REPORT_COMMANDS)
+    if options.check is not None:
+        seconds = options.peer_timeout or 10.0
+        finding = initial_candidate.find_command_success(models[0], inputs.values, options.check, seconds, limit)
+        return finding, FindingSource(names, command=options.check, commands=_REPORT_COMMANDS)
     if options.breaks is not None:
         return initial_candidate.find_breakpoint_hit(models[0], inputs.values, options.breaks, limit), FindingSource(
             names, expression=options.breaks, commands=_REPORT_COMMANDS

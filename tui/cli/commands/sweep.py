@@ -95,8 +95,8 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
             "--against",
             default="",
             metavar="PEER|MODEL|DIR",
-            help="compare the outputs with those of onnxruntime or openvino, of another model, or in files that are "
-            "called as the cases are",
+            help="compare the outputs with those of onnxruntime, openvino or 'cmd:PROGRAM {model} {inputs} {outputs}', "
+            "of another model, or in files that are called as the cases are",
         )
         group.add_argument(
             "--max-iterations", type=int_at_least(1), metavar="N", help="stop any loop after N iterations"

@@ -1,18 +1,20 @@
-"""Values of ``--against``: another runtime, or an exported PyTorch program."""
+"""Values of ``--against``: another runtime, any program, or an exported PyTorch program."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...config import PEER_EXAMPLE_DEVICES
 
-TORCH = "torch"
+TORCH, COMMAND = "torch", "cmd"
 
 
 @dataclass(frozen=True)
 class PeerSpec:
-    """``torch:FILE`` or the name of a runtime; ``argument``: the file or device after the colon."""
+    """``torch:FILE``, ``cmd:COMMAND`` or the name of a runtime; ``argument``: the file, command or device after the
+    colon."""
 
     name: str
     argument: str = ""
@@ -35,15 +37,41 @@ def parse_peer_spec(text: str) -> PeerSpec:
         argparse.ArgumentTypeError: There is no such peer.
     """
     name, colon, rest = text.partition(":")
+    if name == COMMAND:
+        _check_command(rest)
+        return PeerSpec(name, rest)
     if (name == TORCH and rest) or (name in PEER_EXAMPLE_DEVICES and (rest or not colon)):
         return PeerSpec(name, rest)
     if name in PEER_EXAMPLE_DEVICES:
         raise argparse.ArgumentTypeError(
             f"'{text}' names no device: write {name}, or {name}:{PEER_EXAMPLE_DEVICES[name]}"
         )
+    others = "torch:FILE.pt2, cmd:PROGRAM {model} {inputs} {outputs}"
     raise argparse.ArgumentTypeError(
-        f"there is no peer '{name}'; peers are {', '.join(PEER_EXAMPLE_DEVICES)}, torch:FILE.pt2"
+        f"there is no peer '{name}'; peers are {', '.join(PEER_EXAMPLE_DEVICES)}, {others}"
     )
+
+
+def parse_check(text: str) -> str:
+    """An argparse type: a command that tests a model.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not a command, or lacks ``{model}``.
+    """
+    _check_command(text, ("{model}",))
+    return text
+
+
+def _check_command(text: str, required: Sequence[str] = ()) -> None:
+    """``required``: the placeholders that it must have; by default all."""
+    # Imported lazily: --help needs none of it.
+    from ....debugger.peers.command_line import PLACEHOLDERS, split_command
+    from ....runtime.errors import UsageError
+
+    try:
+        split_command(text, required or PLACEHOLDERS)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_runtime(text: str) -> str:
