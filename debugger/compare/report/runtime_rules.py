@@ -55,10 +55,10 @@ RULES = {
     "B46": RuntimeRule((_OPENVINO,), ("values", "failure")),
     "B47": RuntimeRule((_ONNXRUNTIME,), ("values", "trips")),
     "B48": RuntimeRule((_ONNXRUNTIME,), ("failure",)),
-    "B49": RuntimeRule((_OPENVINO,), ("values",)),
-    "B50": RuntimeRule((_OPENVINO,), ("values",)),
-    "B51": RuntimeRule(_BOTH, ("values",)),
-    "B52": RuntimeRule((_OPENVINO,), ("values",)),
+    "B70": RuntimeRule((_OPENVINO,), ("values",)),
+    "B71": RuntimeRule((_OPENVINO,), ("values",)),
+    "B72": RuntimeRule(_BOTH, ("values",)),
+    "B73": RuntimeRule((_OPENVINO,), ("values",)),
 }
 
 
