@@ -104,7 +104,7 @@ def _fixed_sizes(graph: Graph) -> Iterator[Note]:
     for first, *more_sizes in groups.values():
         others = len({fixed.node for fixed in more_sizes} - {first.node})
         end = f"; so does {count_text(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
-        yield Note("", f"{first}{end if others else ''}. The size of an example may have been exported as a constant.")
+        yield Note("B60", f"{first}{end if others else ''}. The size of an example may have been exported as a constant.")
 
 
 def _shared_results(graph: Graph, outer: Sequence[Value | None], owner: str) -> Iterator[Note]:

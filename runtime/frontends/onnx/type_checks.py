@@ -49,7 +49,7 @@ def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
             continue  # it was expanded into two loops
         allowed, variadic = _allowed_types(node.op_type, node.domain, node.version)
         for k, value in enumerate(node.inputs if variadic else node.inputs[: len(allowed)]):
-            text = None if value is None else _schema_type_text(kind(value))
+            text = None if value is None else schema_type_text(kind(value))
             if value is None or text is None or text in allowed[min(k, len(allowed) - 1)]:
                 continue
             notes.setdefault(
@@ -79,7 +79,7 @@ def _allowed_types(op_type: str, domain: str, version: int) -> tuple[tuple[froze
     return inputs, bool(inputs) and schema.inputs[-1].option.name == "Variadic"
 
 
-def _schema_type_text(kind: ValueType) -> str | None:
+def schema_type_text(kind: ValueType) -> str | None:
     """A type in the syntax of schemas, ``tensor(float)``; None where it is unknown."""
     if isinstance(kind, TensorType):
         return (
@@ -87,7 +87,7 @@ def _schema_type_text(kind: ValueType) -> str | None:
             if kind.dtype is None
             else f"tensor({_SCHEMA_DTYPE_NAMES.get(name := np.dtype(kind.dtype).name, name)})"
         )
-    element = _schema_type_text(kind.element)
+    element = schema_type_text(kind.element)
     if element is None:
         return None
     return f"{'seq' if isinstance(kind, SequenceType) else 'optional'}({element})"

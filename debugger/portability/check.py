@@ -1,0 +1,114 @@
+"""Checks a model against the rules of each target: what does not load, and what behaves differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...runtime.frontends.onnx.type_checks import type_notes
+from ...runtime.graph import Graph, Loop, OptionalType, SequenceType, System, ValueType
+from .known_differences import KNOWN_DIFFERENCES, Verdict
+from .loop_rules import LOOP_RULES
+from .operator_rules import NODE_RULES
+from .rule_context import RuleContext, RuleMatch
+
+#: The newest opset of onnxruntime 1.32.
+_ONNXRUNTIME_OPSET = 26
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding for one target. ``path``: of the loop, or ``main``; ``node``: its name in the file, empty for the
+    whole model."""
+
+    target: str
+    verdict: Verdict
+    rule: str
+    path: str
+    node: str
+    text: str
+    evidence: tuple[str, ...]
+    remedy: str
+
+
+def match_rules(graph: Graph) -> list[RuleMatch]:
+    """All rules that apply to a model, without those that depend on a run."""
+    return list(dict.fromkeys(_matches(graph, RuleContext(graph))))
+
+
+def match_loop_rules(graph: Graph) -> list[RuleMatch]:
+    """The rules about the loops of an ONNX model, without those that are notes of its front end."""
+    context = RuleContext(graph)
+    return list(_loop_matches(context)) if graph.system is System.ONNX else []
+
+
+def findings_for(matches: Iterable[RuleMatch], targets: Sequence[str]) -> list[Finding]:
+    """The findings for some targets: by target, the gravest first."""
+    findings = [
+        Finding(
+            target, rule.verdicts[target], match.rule, match.path, match.node, match.text, rule.evidence, rule.remedy
+        )
+        for match in matches
+        if (rule := KNOWN_DIFFERENCES.get(match.rule)) is not None
+        for target in targets
+        if target in rule.verdicts
+    ]
+    grave = list(Verdict)
+    return sorted(findings, key=lambda finding: (targets.index(finding.target), grave.index(finding.verdict)))
+
+
+def verdict_of(findings: Iterable[Finding], target: str) -> Verdict:
+    """The gravest verdict about a target."""
+    verdicts = {finding.verdict for finding in findings if finding.target == target}
+    return next((verdict for verdict in Verdict if verdict in verdicts), Verdict.FINE)
+
+
+def _matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
+    for note in graph.notes:
+        rule = getattr(note, "rule", "")
+        if rule:
+            yield RuleMatch(rule, str(note))
+    for scope in context.scopes:
+        for node in scope.nodes:
+            if isinstance(node, Loop):
+                path = f"{scope.path} ▸ {node.name}"
+                for note in node.notes:
+                    yield RuleMatch(getattr(note, "rule", ""), str(note), path, node.name)
+    if graph.system is not System.ONNX:
+        readers = "an OpenVINO IR" if graph.system is System.OPENVINO else "a TensorRT network"
+        yield RuleMatch("B51", f"the model is {readers}.")
+        return
+    yield from _loop_matches(context)
+    for scope in context.scopes:
+        for node in scope.nodes:
+            for rule in NODE_RULES:
+                for label, text in rule(node, scope, context):
+                    yield RuleMatch(label, text, scope.path, node.name)
+    yield from _model_matches(graph)
+
+
+def _loop_matches(context: RuleContext) -> Iterator[RuleMatch]:
+    for scope in context.scopes:
+        for node in scope.nodes:
+            if isinstance(node, Loop):
+                for rule in LOOP_RULES:
+                    for label, text in rule(node, scope, context):
+                        yield RuleMatch(label, text, f"{scope.path} ▸ {node.name}", node.name)
+
+
+def _model_matches(graph: Graph) -> Iterator[RuleMatch]:
+    """Rules about the model as a whole."""
+    opset = graph.opsets.get("", 0)
+    if opset > _ONNXRUNTIME_OPSET:
+        yield RuleMatch("B66", f"the model imports opset {opset}, and onnxruntime reads up to {_ONNXRUNTIME_OPSET}.")
+    for item in graph.excluded:
+        yield RuleMatch("B69", f"{item.subject}: {item.reason}.")
+    for value in (*graph.inputs, *graph.outputs):
+        if _has_sequence(value.type):
+            yield RuleMatch("B57", f"OpenVINO refuses the sequence '{value.name}' as an input or output of the model.")
+    for text in type_notes(graph, lambda value: value.type):
+        yield RuleMatch("S1", text)
+
+
+def _has_sequence(kind: ValueType) -> bool:
+    return isinstance(kind, SequenceType | OptionalType)

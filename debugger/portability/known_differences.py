@@ -1,0 +1,513 @@
+"""The known differences between runtimes and the specification, by label: the one table of them.
+
+docs/check.md prints it. Front ends and runs attach the labels to notes (``Note.rule``), ``loop_rules.py`` and
+``operator_rules.py`` find those that follow from the graph alone, and ``diff`` explains differences with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+ONNXRUNTIME, OPENVINO, TENSORRT, SPECIFICATION = "onnxruntime", "openvino", "tensorrt", "specification"
+#: What a model can be checked for.
+TARGETS = (ONNXRUNTIME, OPENVINO, TENSORRT, SPECIFICATION)
+#: Evidence that is no public issue: a model of the tests, run with the runtime.
+PROBE = "probe"
+#: Evidence about TensorRT, which the tests cannot run: its headers, and the source of its ONNX importer.
+_HEADER, _IMPORTER = "NvInfer.h", "onnx/onnx-tensorrt onnxOpImporters.cpp"
+
+
+class Verdict(StrEnum):
+    """What a target does with a part of a model; the gravest one comes first."""
+
+    DOES_NOT_LOAD = "does not load"
+    DIFFERS = "behaves differently"
+    UNKNOWN = "unknown"
+    FINE = "fine"
+
+
+NO, DIFFERS = Verdict.DOES_NOT_LOAD, Verdict.DIFFERS
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """A known difference.
+
+    ``text``: what a runtime does, or what the specification forbids. ``verdicts``: by target; targets that are not
+    listed have no difference. ``effects``: what ``diff`` sees of it: trips, values, failure. ``evidence``: public
+    issues, or ``PROBE``. ``remedy``: how to change the model; empty where nothing but the runtime can.
+    ``needs_run``: it depends on the inputs, so that the graph alone does not show it.
+    """
+
+    text: str
+    verdicts: Mapping[str, Verdict]
+    effects: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = (PROBE,)
+    remedy: str = ""
+    needs_run: bool = False
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The runtimes that ``diff`` can compare with and that differ."""
+        return tuple(name for name in (ONNXRUNTIME, OPENVINO) if name in self.verdicts) if self.effects else ()
+
+
+_IDENTITY = "put an Identity node between the value and the output of the body"
+_RENAME = "rename the value inside the body"
+
+#: Known differences by label. B: runtimes and the specification; T: TensorRT.
+KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
+    "B1": KnownDifference(
+        "an ONNX Loop without `cond`: onnxruntime and OpenVINO use the condition of the body, which the specification"
+        " ignores",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
+        ("trips",),
+        remedy="pass a true constant as cond if the body's condition is meant, else return a true constant from the"
+        " body",
+    ),
+    "B7": KnownDifference(
+        "onnxruntime returns the iteration number without a copy and then increments it in place",
+        {ONNXRUNTIME: DIFFERS},
+        ("values",),
+        remedy=_IDENTITY,
+    ),
+    "B8": KnownDifference(
+        "OpenVINO writes back edges one after another, so that swapped values are lost",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        remedy="compute each result of the body, for example by adding zero: an Identity is removed",
+    ),
+    "B9": KnownDifference(
+        "onnxruntime computes wrong values if the body of a Scan returns its input directly",
+        {ONNXRUNTIME: DIFFERS},
+        ("values", "trips"),
+        remedy=_IDENTITY,
+    ),
+    "B10": KnownDifference(
+        "onnxruntime moves strings into a scan output, also out of a value that an Identity copies; later iterations"
+        " that need this value get empty strings",
+        {ONNXRUNTIME: DIFFERS},
+        ("values",),
+        remedy="return the string itself and not an Identity of it",
+    ),
+    "B14": KnownDifference(
+        "OpenVINO treats a negative trip count as no limit; below -1, a loop with scan outputs returns uninitialised"
+        " memory",
+        {OPENVINO: DIFFERS},
+        ("trips", "values", "failure"),
+        remedy="limit the trip count from below with Max(M, 0)",
+    ),
+    "B15": KnownDifference(
+        "OpenVINO truncates trip counts to 32 bits",
+        {OPENVINO: DIFFERS},
+        ("trips", "values"),
+        remedy="limit the trip count with Min",
+        needs_run=True,
+    ),
+    "B16": KnownDifference(
+        "if `cond` is always false, OpenVINO returns initial values or uninitialised memory as scan outputs, or refuses"
+        " the loop",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        remedy="remove the loop: it never runs",
+    ),
+    "B17": KnownDifference(
+        "onnxruntime crashes on an omitted carried value of a Loop, and refuses any other omitted output of a Loop or"
+        " Scan",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        ("microsoft/onnxruntime#10361", PROBE),
+        remedy="give each output of the loop a name",
+    ),
+    "B19": KnownDifference(
+        "a Scan over an empty axis: onnxruntime refuses it, OpenVINO returns uninitialised memory",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
+        ("values", "failure"),
+        needs_run=True,
+    ),
+    "B21": KnownDifference(
+        "OpenVINO cannot convert a Scan whose body uses an outer value",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="pass the value as a state that the body returns through an Add of zero, or use a Loop",
+    ),
+    "B22": KnownDifference(
+        "OpenVINO uses the `start` of a sliced input for the number of iterations, but slices from 0",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="cut the tensor with a StridedSlice before the loop",
+    ),
+    "B23": KnownDifference(
+        "OpenVINO refuses or ignores a negative axis in an IR",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        remedy="count the axis from the front",
+    ),
+    "B24": KnownDifference(
+        "OpenVINO passes an input port to only one body Parameter",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="give the second Parameter an input port of its own",
+    ),
+    "B28": KnownDifference(
+        "OpenVINO cannot convert nested loops whose bodies have inputs of the same name",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy=_RENAME,
+    ),
+    "B29": KnownDifference(
+        "OpenVINO computes 64-bit integers in 32 bits, float64 as float32",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        ("openvinotoolkit/openvino#35890", "openvinotoolkit/openvino#37957", PROBE),
+        remedy="compute in float32, or keep the numbers within 32 bits",
+    ),
+    "B33": KnownDifference(
+        "onnxruntime on a processor without VNNI adds pairs of u8 x s8 products in 16 bits, which saturate",
+        {ONNXRUNTIME: DIFFERS},
+        ("values", "trips"),
+        remedy="quantise the weights to 7 bits",
+        needs_run=True,
+    ),
+    "B34": KnownDifference(
+        "OpenVINO fuses a TensorIterator with one LSTM, GRU or RNN cell into a sequence operator and loses the reversal"
+        " of its input, if the output is not reversed",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="reverse the output as well, and reverse it again after the loop",
+    ),
+    "B35": KnownDifference(
+        "OpenVINO applies Softmax before opset 13 over one axis; the specification says over all axes from that one on",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        ("openvinotoolkit/openvino#37823", PROBE),
+        remedy="flatten the axes with a Reshape before, or convert the model to opset 13 (onnx.version_converter)",
+    ),
+    "B36": KnownDifference(
+        "onnxruntime and OpenVINO refuse a body whose nodes are not in topological order; they sort only the main"
+        " graph",
+        {ONNXRUNTIME: NO, OPENVINO: NO, SPECIFICATION: NO},
+        ("failure",),
+        ("onnx/tensorflow-onnx#716", "microsoft/onnxruntime#10941", PROBE),
+        remedy="sort the nodes of the body",
+    ),
+    "B37": KnownDifference(
+        "the IR specification forbids an input or an initializer of a body with the name of a visible outer value; a"
+        " body's node with such a result is refused by onnxruntime and by loopdbg",
+        {SPECIFICATION: NO},
+        (),
+        ("opendatalab/PDF-Extract-Kit#238", "ROCm/AMDMIGraphX#5078", "onnx/onnx#6955"),
+        remedy=_RENAME,
+    ),
+    "B38": KnownDifference(
+        "onnxruntime refuses a body that declares its iteration number with another type than int64",
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        remedy="declare it as int64 and cast it inside the body",
+    ),
+    "B39": KnownDifference(
+        "OpenVINO ignores a back edge into a parameter that also has a slice",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="use one Parameter for the slice and another for the carried value",
+    ),
+    "B40": KnownDifference(
+        "onnxruntime refuses a body, or a branch of an If, that returns an outer value directly",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        ("microsoft/onnxruntime#11536", "microsoft/onnxruntime#5991", PROBE),
+        remedy=_IDENTITY,
+    ),
+    "B41": KnownDifference(
+        "OpenVINO refuses a TensorIterator inside a TensorIterator",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="make the inner one a Loop",
+    ),
+    "B42": KnownDifference(
+        "OpenVINO computes float16 as float32: values are compared within 5 % of their largest number",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        needs_run=True,
+    ),
+    "B44": KnownDifference(
+        "both refuse a node whose inputs have two types, if its operator requires one type",
+        {ONNXRUNTIME: NO, OPENVINO: NO, SPECIFICATION: NO},
+        ("failure",),
+        ("NVIDIA/TensorRT#411", PROBE),
+        remedy="put a Cast before the input of the narrower type",
+    ),
+    "B45": KnownDifference(
+        "`clip` of an LSTM bounds the inputs of the gates and not the cell state, in both runtimes; the text of the"
+        " specification can be read otherwise",
+        {},
+        needs_run=True,
+    ),
+    "B46": KnownDifference(
+        "OpenVINO refuses a loop whose `port_map` declares another `part_size` for a concatenated output than its parts"
+        " have; if only a run tells, it fails or returns uninitialised memory",
+        {OPENVINO: NO},
+        ("values", "failure"),
+        remedy="declare the number of rows of a part as part_size and stride",
+    ),
+    "B47": KnownDifference(
+        "onnxruntime returns uninitialised memory if the body of a Scan, or a branch of an If, lists one value as"
+        " several of its outputs: only the last one is written",
+        {ONNXRUNTIME: DIFFERS},
+        ("values", "trips"),
+        remedy=_IDENTITY,
+    ),
+    "B48": KnownDifference(
+        "onnxruntime refuses a loop whose body declares a carried value in another type than its initial value has",
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        remedy="cast the initial value before the loop",
+    ),
+    "B49": KnownDifference(
+        "OpenVINO cannot read an ONNX file with a Loop or Scan whose body returns one of its inputs, or an outer value,"
+        " directly",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy=_IDENTITY,
+    ),
+    "B50": KnownDifference(
+        "OpenVINO cannot convert a body that hands its condition input on and also reads it, or an operator that reads"
+        " only the condition of a loop without `cond`",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="the condition is true while the body runs: read a true constant instead",
+    ),
+    "B51": KnownDifference(
+        "onnxruntime, and TensorRT's parser, read ONNX files only, and OpenVINO no network scripts",
+        {ONNXRUNTIME: NO, OPENVINO: NO, TENSORRT: NO},
+        evidence=("file formats",),
+        remedy="export the model to ONNX; of a network or an IR, 'loopdbg convert' writes a TensorRT script",
+    ),
+    "B52": KnownDifference(
+        "onnxruntime and the specification refuse a trip count that is not int64, and a condition that is not bool",
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        remedy="put a Cast before the loop",
+    ),
+    "B53": KnownDifference(
+        "onnxruntime refuses a `cond` of another rank than the body declares for it, such as [1] for a scalar",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        ("enpasos/jax2onnx#37", PROBE),
+        remedy="reshape cond to the declared rank before the loop, or declare both alike",
+    ),
+    "B54": KnownDifference(
+        "OpenVINO's CPU plugin refuses a carried value whose rank changes from iteration to iteration",
+        {OPENVINO: NO},
+        ("failure",),
+        ("openvinotoolkit/openvino#25051", "microsoft/onnxruntime#23757", PROBE),
+        remedy="keep the rank with a Reshape, and make one dimension grow instead",
+    ),
+    "B55": KnownDifference(
+        "onnxruntime refuses a body that returns a carried value in another type than it takes it",
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        ("NVIDIA/TensorRT#411", PROBE),
+        remedy="put a Cast before the output of the body",
+    ),
+    "B56": KnownDifference(
+        "OpenVINO's CPU plugin has no operators and no loops over strings",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="map the strings to numbers outside the model",
+    ),
+    "B57": KnownDifference(
+        "OpenVINO refuses sequences as inputs or outputs of a model, SequenceMap, SequenceAt inside a loop, and loops"
+        " that carry sequences otherwise than by SequenceInsert at the end",
+        {OPENVINO: NO},
+        ("failure",),
+        ("openvinotoolkit/openvino#15094", "openvinotoolkit/openvino#32477", PROBE),
+        remedy="carry a tensor and Concat to it, or use a scan output",
+    ),
+    "B58": KnownDifference(
+        "OpenVINO has no conversion rule for the operator",
+        {OPENVINO: NO},
+        ("failure",),
+        ("openvinotoolkit/openvino#15094", PROBE),
+        remedy="compose it of other operators, or add an OpenVINO extension",
+    ),
+    "B59": KnownDifference(
+        "onnxruntime's CPU provider has no kernel for the operator with this element type",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        remedy="put a Cast to float32 before the operator and one back after it",
+    ),
+    "B60": KnownDifference(
+        "a constant has the size of the example that the model was exported with: other sizes, which the inputs declare"
+        " as possible, fail in onnxruntime and read uninitialised memory in OpenVINO",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, TENSORRT: DIFFERS, SPECIFICATION: DIFFERS},
+        (),
+        ("pytorch/pytorch#87677", "pytorch/pytorch#107841", PROBE),
+        remedy="export again with the dimension dynamic there, or compute the size from Shape",
+    ),
+    "B61": KnownDifference(
+        "LSTM, GRU and RNN with layout=1: onnxruntime and TensorRT refuse them, OpenVINO ignores the attribute",
+        {ONNXRUNTIME: NO, OPENVINO: DIFFERS, TENSORRT: NO},
+        ("values", "failure"),
+        ("openvinotoolkit/openvino#37820", "opencv/opencv#26456", PROBE),
+        remedy="use layout=0 and transpose inputs and outputs",
+    ),
+    "B62": KnownDifference(
+        "OpenVINO ignores input_forget=1 of an LSTM, and TensorRT refuses it",
+        {OPENVINO: DIFFERS, TENSORRT: NO},
+        ("values",),
+        remedy="write the cell out as a Loop or Scan (loopdbg shows it as one)",
+    ),
+    "B63": KnownDifference(
+        "OpenVINO knows the activations Sigmoid, Tanh and Relu of LSTM, GRU and RNN only",
+        {OPENVINO: NO},
+        ("failure",),
+        ("openvinotoolkit/openvino#13470", PROBE),
+        remedy="write the cell out as a Loop or Scan (loopdbg shows it as one)",
+    ),
+    "B64": KnownDifference(
+        "without activation_alpha and activation_beta, onnxruntime computes Affine, ScaledTanh and ThresholdedRelu of"
+        " LSTM, GRU and RNN with zeros instead of the operators' defaults",
+        {ONNXRUNTIME: DIFFERS},
+        ("values",),
+        remedy="state activation_alpha and activation_beta",
+    ),
+    "B65": KnownDifference(
+        "a scan output is declared with the trip count as its length, although the condition may end the loop earlier",
+        {SPECIFICATION: DIFFERS},
+        (),
+        ("onnx/onnx#8135", "onnx/onnx#8146"),
+        remedy="declare the first dimension as unknown",
+    ),
+    "B66": KnownDifference(
+        "onnxruntime 1.32 reads operator sets up to 26",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        remedy="convert the model to an earlier opset (onnx.version_converter)",
+    ),
+    "B67": KnownDifference(
+        "a state of a Scan whose shape changes: OpenVINO returns uninitialised memory, and onnxruntime refuses it where"
+        " it can tell; the specification wants one shape",
+        {ONNXRUNTIME: NO, OPENVINO: DIFFERS, SPECIFICATION: NO},
+        ("values", "failure"),
+        remedy="use a Loop, whose carried values may change their shape",
+    ),
+    "B68": KnownDifference(
+        "an operator of a domain of its own: no rule tells whether the target has it",
+        {ONNXRUNTIME: Verdict.UNKNOWN, OPENVINO: Verdict.UNKNOWN, TENSORRT: Verdict.UNKNOWN},
+        evidence=(),
+        remedy="register the operator with the runtime, and run the check with --run",
+    ),
+    "B69": KnownDifference(
+        "a map, such as the output of ZipMap: OpenVINO and TensorRT have no maps",
+        {OPENVINO: NO, TENSORRT: NO},
+        ("failure",),
+        remedy="export without ZipMap (skl2onnx: options zipmap=False); the tensor before it has the same numbers",
+    ),
+    "B70": KnownDifference(
+        "sequences outside the patterns that are known to load in OpenVINO",
+        {OPENVINO: Verdict.UNKNOWN},
+        evidence=(),
+        remedy="run the check with --run",
+    ),
+    "S1": KnownDifference(
+        "an element type that the operator does not list in this version of its operator set",
+        {SPECIFICATION: NO},
+        evidence=("ONNX operator schemas",),
+        remedy="put a Cast before the operator, or import a newer operator set",
+    ),
+    "S2": KnownDifference(
+        "the specification rejects the file, and so does loopdbg: the targets cannot be checked by rules",
+        {
+            SPECIFICATION: NO,
+            ONNXRUNTIME: Verdict.UNKNOWN,
+            OPENVINO: Verdict.UNKNOWN,
+            TENSORRT: Verdict.UNKNOWN,
+        },
+        evidence=("ONNX and OpenVINO specifications",),
+        remedy="see the error",
+    ),
+    "T1": KnownDifference(
+        "a loop without trip count and `cond` has no trip limit in TensorRT, which is a build error",
+        {TENSORRT: NO},
+        evidence=(_HEADER, _IMPORTER),
+        remedy="pass a trip count",
+    ),
+    "T2": KnownDifference(
+        "TensorRT's importer takes a constant trip count of 2^31-1 and more for none and then does not define the"
+        " iteration number",
+        {TENSORRT: NO},
+        evidence=(_IMPORTER,),
+        remedy="pass a smaller trip count, or carry a counter",
+    ),
+    "T3": KnownDifference(
+        "TensorRT's importer does not define the condition input of the body of a loop without `cond`",
+        {TENSORRT: NO},
+        evidence=(_IMPORTER,),
+        remedy="pass a true constant as cond",
+    ),
+    "T4": KnownDifference(
+        "a scan output has the trip count as its length in TensorRT, and arbitrary elements after the end if the"
+        " condition ends the loop earlier",
+        {TENSORRT: DIFFERS},
+        evidence=(_HEADER, _IMPORTER),
+        remedy="also return the number of iterations, and slice the scan output by it",
+    ),
+    "T5": KnownDifference(
+        "TensorRT wants a constant length of scan outputs: a trip count that is computed, or none, is refused or padded"
+        " to 1024",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md", _IMPORTER),
+        remedy="use a constant trip count and end by the condition, or write into a carried tensor of fixed size",
+    ),
+    "T6": KnownDifference(
+        "TensorRT wants one shape of a carried value in all iterations",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md", _HEADER),
+        remedy="carry a tensor of the largest size and the number of rows in use",
+    ),
+    "T7": KnownDifference(
+        "TensorRT's importer reads the first state of a Scan, and fails without one",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt#543", _IMPORTER),
+        remedy="add a state that is handed on through an Identity",
+    ),
+    "T8": KnownDifference(
+        "TensorRT's parser does not support the operator",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md", "onnx/onnx-tensorrt#1044"),
+        remedy="compose it of other operators, or write a plugin",
+    ),
+    "T9": KnownDifference(
+        "TensorRT computes float64 as float32",
+        {TENSORRT: DIFFERS},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="compute in float32",
+    ),
+    "T10": KnownDifference(
+        "loops of TensorRT carry float32, float16, bfloat16, int32, int64 and bool only",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="cast the value to int32 or float32",
+    ),
+    "T11": KnownDifference(
+        "TensorRT wants the same activations in both directions of a bidirectional LSTM, GRU or RNN",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="split it into two operators, one of them with direction=reverse",
+    ),
+    "T12": KnownDifference(
+        "TensorRT wants the same rank of both branches of an If",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="reshape the result of one branch",
+    ),
+    "T13": KnownDifference(
+        "an operator that the support table of TensorRT's parser does not list",
+        {TENSORRT: Verdict.UNKNOWN},
+        evidence=(),
+        remedy="parse the model with trtexec",
+    ),
+}

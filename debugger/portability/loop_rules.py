@@ -1,0 +1,209 @@
+"""Rules about ONNX loops: each yields the label of a known difference and a sentence about this loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...runtime.graph import Loop, Node, Operation, TensorType, Value, captured_values
+from ..describe.termination import termination_rule
+from .rule_context import RuleContext, Scope, rank
+
+#: Yields pairs of a label and a sentence.
+LoopRule = Callable[[Loop, Scope, RuleContext], Iterator[tuple[str, str]]]
+
+#: Larger trip counts are no limit for TensorRT's importer.
+_TENSORRT_MAX_TRIPS = np.iinfo(np.int32).max
+_TENSORRT_LOOP_TYPES = frozenset(("float32", "float16", "bfloat16", "int32", "int64", "bool", "float64"))
+#: Operators whose result has another rank than their first input.
+_RANK_CHANGING = ("Unsqueeze", "Squeeze")
+
+
+def forwarded_values(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A body that returns an input or an outer value directly."""
+    computed = {value for node in loop.body.nodes for value in node.outputs}
+    direct = next((value for value in loop.body.outputs if value not in computed | set(loop.body.constants)), None)
+    if direct is not None:
+        kind = "its input" if direct in loop.body.inputs else "the outer value"
+        yield "B49", f"OpenVINO cannot read a file with this body: it returns {kind} '{direct.name}' directly."
+
+
+def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A body that reads its condition input otherwise than to hand it on."""
+    value = loop.condition_input
+    if value is None:
+        return
+    result = loop.condition or loop.ignored_condition
+    is_forwarded = result is not None and context.producers.skip_identities(result) is value
+    chain: set[Node | None] = set()
+    while is_forwarded and result is not None and result is not value:
+        node = context.producers.producer(result)
+        chain.add(node)
+        result = None if node is None else node.inputs[0]
+    readers = [node for node in context.readers(value, loop.body) if node not in chain]
+    if not readers:
+        return
+    if loop.initial_condition is None:
+        yield "T3", f"TensorRT does not define '{value.name}', which {readers[0].op_type} '{readers[0].name}' reads."
+    is_alone = loop.initial_condition is None and any(
+        [operand for operand in node.inputs if operand is not None] == [value] for node in readers
+    )
+    if is_forwarded or is_alone:
+        reason = "the body also hands it on" if is_forwarded else "the loop has no cond"
+        yield (
+            "B50",
+            f"OpenVINO cannot convert this loop: {readers[0].op_type} '{readers[0].name}' reads the condition"
+            f" '{value.name}', and {reason}.",
+        )
+
+
+def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """The types of trip count and condition, and the rank of the condition."""
+    for value, wanted, name in (
+        (loop.trip_count, np.dtype(np.int64), "trip count"),
+        (loop.initial_condition, np.dtype(bool), "condition"),
+    ):
+        dtype = context.dtype(value)
+        if value is not None and dtype is not None and dtype != wanted and not loop.counted_by_slices:
+            yield "B52", f"onnxruntime refuses the {name} '{value.name}': it is {dtype}, and has to be {wanted}."
+    outer, inner = loop.initial_condition, loop.condition_input
+    if outer is not None and inner is not None:
+        ranks = rank(outer), rank(inner)
+        if None not in ranks and ranks[0] != ranks[1]:
+            yield (
+                "B53",
+                f"onnxruntime refuses this loop: its cond '{outer.name}' has {ranks[0]} dimensions, and the body"
+                f" declares '{inner.name}' with {ranks[1]}.",
+            )
+
+
+def initial_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Carried values whose type the body declares, takes and returns differently."""
+    for edge in loop.back_edges:
+        initial = edge.initial
+        declared, result = (
+            value.type.dtype if isinstance(value.type, TensorType) else None for value in (edge.param, edge.result)
+        )
+        passed = context.dtype(initial) if isinstance(initial, Value) else None
+        if declared is not None and passed is not None and declared != passed and isinstance(initial, Value):
+            yield (
+                "B48",
+                f"{loop.describe()}: the initial value '{initial.name}' of '{edge.param.name}' is {passed}, the body"
+                f" declares {declared}; the specification wants one type, and onnxruntime refuses the model.",
+            )
+        result = result or context.dtype(edge.result)
+        if declared is not None and result is not None and declared != result:
+            yield (
+                "B55",
+                f"onnxruntime refuses this loop: '{edge.param.name}' is {declared}, and the body returns"
+                f" '{edge.result.name}' for it, which is {result}.",
+            )
+
+
+def carried_shapes(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Carried values that change their rank or their shape."""
+    for edge in loop.back_edges:
+        source = context.producers.skip_identities(edge.result)
+        node = context.producers.producer(source)
+        operands = [] if node is None else [context.producers.skip_identities(v) for v in node.inputs if v is not None]
+        changes_rank = node is not None and node.op_type in _RANK_CHANGING and operands[:1] == [edge.param]
+        grows = isinstance(node, Operation) and node.op_type == "Concat" and edge.param in operands
+        declared, result = edge.param.type, edge.result.type
+        excludes = isinstance(declared, TensorType) and isinstance(result, TensorType) and declared.excludes(result)
+        if changes_rank:
+            assert node is not None
+            yield (
+                "B54",
+                f"OpenVINO refuses this loop: {node.op_type} '{node.name}' gives '{edge.param.name}' another rank in"
+                " each iteration.",
+            )
+        if changes_rank or grows or excludes:
+            yield "T6", f"TensorRT refuses this loop: the shape of '{edge.param.name}' changes."
+            if loop.counted_by_slices:
+                yield (
+                    "B67",
+                    f"the shape of the state '{edge.param.name}' changes, which a Scan may not: onnxruntime refuses it"
+                    " or fails, and OpenVINO returns uninitialised memory.",
+                )
+
+
+def carried_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Carried values of types that OpenVINO or TensorRT compute in another type, or not at all."""
+    computed = [edge for edge in loop.back_edges if context.producers.skip_identities(edge.result) is not edge.param]
+    doubles = [edge.param.name for edge in computed if context.dtype(edge.param) == np.float64]
+    if doubles:
+        names = ", ".join(f"'{name}'" for name in doubles)
+        yield (
+            "B29",
+            f"OpenVINO's CPU plugin computes {names} (float64) as float32; its result can differ in the last digits.",
+        )
+        yield "T9", f"TensorRT computes {names} (float64) as float32."
+    for edge in loop.back_edges:
+        dtype = context.dtype(edge.param)
+        if dtype is not None and not dtype.hasobject and dtype.name not in _TENSORRT_LOOP_TYPES:
+            yield "T10", f"TensorRT cannot carry '{edge.param.name}': it is {dtype}."
+
+
+def outer_values_of_scans(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A Scan whose body uses an outer value."""
+    if loop.counted_by_slices:
+        captures = (value.name for value in captured_values(loop.body) if value.constant is None)
+        outer = next(captures, None)
+        if outer is not None:
+            yield "B21", f"openvino cannot convert a Scan whose body uses an outer value, '{outer}'."
+        if not loop.back_edges:
+            yield "T7", "TensorRT's importer fails on this Scan: it has no state."
+
+
+def repeated_input_names(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Inputs of a body with the name of an input of a body around it."""
+    outer_names = {value.name for outer in scope.loops for value in outer.body.inputs}
+    duplicate = next((value.name for value in loop.body.inputs if value.name in outer_names), None)
+    if duplicate is not None:
+        yield "B28", f"openvino cannot convert loops inside each other that both call an input '{duplicate}'."
+
+
+def trip_limits(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Trip count and condition as TensorRT's importer reads them, and the lengths that follow from them."""
+    if loop.counted_by_slices:
+        return
+    trips = context.producers.constant_integer(loop.trip_count)
+    is_limit = loop.trip_count is not None and (trips is None or trips < _TENSORRT_MAX_TRIPS)
+    if not is_limit and loop.initial_condition is None:
+        yield "T1", "TensorRT has no trip limit for this loop: it has no cond and no trip count that is a limit."
+    if not is_limit and loop.iteration is not None and context.readers(loop.iteration, loop.body):
+        yield "T2", f"TensorRT does not define '{loop.iteration.name}': the loop has no trip count that is a limit."
+    if not loop.scan_outputs:
+        return
+    if trips is None or not is_limit:
+        name = loop.scan_outputs[0].outer.name
+        yield "T5", f"TensorRT cannot tell the length of the scan output '{name}': the trip count is no constant."
+    elif termination_rule(loop, context.producers).condition_decides:
+        yield (
+            "T4",
+            f"TensorRT returns {trips} rows as '{loop.scan_outputs[0].outer.name}', also if the condition ends the loop"
+            " earlier: the rest is arbitrary.",
+        )
+        for scan in loop.scan_outputs:
+            shape = scan.outer.type.shape if isinstance(scan.outer.type, TensorType) else None
+            if shape and isinstance(shape[0], int):
+                yield (
+                    "B65",
+                    f"'{scan.outer.name}' is declared with {shape[0]} rows, the trip count, and has fewer if the"
+                    " condition ends the loop earlier.",
+                )
+
+
+#: All of them.
+LOOP_RULES: tuple[LoopRule, ...] = (
+    forwarded_values,
+    read_condition,
+    control_types,
+    initial_types,
+    carried_shapes,
+    carried_types,
+    outer_values_of_scans,
+    repeated_input_names,
+    trip_limits,
+)

@@ -1,0 +1,107 @@
+"""What the rules look at: a model's graphs, each with its path, and facts about their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import (
+    MAIN,
+    Graph,
+    If,
+    Loop,
+    Node,
+    SequenceType,
+    TensorType,
+    Value,
+    bodies,
+    nodes_in_file,
+    walk,
+)
+from ...runtime.graph.producers import ProducerMap
+from ...runtime.ops.type_constraints import DtypeInference
+
+
+@dataclass(frozen=True)
+class RuleMatch:
+    """A rule that applies. ``path``: of the innermost loop around it, or of the loop itself; ``node``: its name in the
+    file, empty for the whole model."""
+
+    rule: str
+    text: str
+    path: str = MAIN
+    node: str = ""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A graph of the model, with its nodes as in the file. ``loops``: the loops around it, outermost first."""
+
+    graph: Graph
+    nodes: tuple[Node, ...]
+    path: str
+    loops: tuple[Loop, ...] = ()
+
+
+class RuleContext:
+    """Facts about a model's values."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.scopes = tuple(_scopes(graph, MAIN, ()))
+
+    @cached_property
+    def producers(self) -> ProducerMap:
+        """The node that computes each value."""
+        return ProducerMap.for_graph(self.graph)
+
+    @cached_property
+    def _dtypes(self) -> DtypeInference:
+        dtypes = DtypeInference()
+        for _ in dtypes.visit_graph(self.graph):
+            pass  # the mixed types are notes of the graph
+        return dtypes
+
+    def dtype(self, value: Value | None) -> np.dtype[Any] | None:
+        """The element type of a tensor, declared or inferred."""
+        return self._dtypes.dtype_of(value)
+
+    def is_sequence(self, value: Value | None) -> bool:
+        """Whether a value is declared as a sequence, or computed by an operator that returns one."""
+        if value is None:
+            return False
+        if isinstance(value.type, SequenceType):
+            return True
+        node = self.producers.producer(self.producers.skip_identities(value))
+        return node is not None and not node.domain and node.op_type in SEQUENCE_PRODUCERS
+
+    def readers(self, value: Value, graph: Graph) -> list[Node]:
+        """The nodes of a graph, and of the graphs inside it, that read a value."""
+        return [node for node in walk(graph) if value in node.inputs]
+
+
+SEQUENCE_PRODUCERS = frozenset(
+    ("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceMap", "SplitToSequence")
+)
+
+
+def rank(value: Value) -> int | None:
+    """The number of dimensions of a tensor; None where it is unknown."""
+    if value.constant is not None:
+        return value.constant.ndim
+    return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
+
+
+def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[Scope]:
+    nodes = tuple(nodes_in_file(graph))
+    yield Scope(graph, nodes, path, loops)
+    for node in nodes:
+        if isinstance(node, Loop | If):
+            inner_loops = (*loops, node) if isinstance(node, Loop) else loops
+            inner_path = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
+            for _, inner in bodies(node):
+                yield from _scopes(inner, inner_path, inner_loops)
