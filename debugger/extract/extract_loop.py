@@ -81,7 +81,7 @@ def extract(
             iteration,
             tuple(port.name for port in model.inputs),
             tuple(port.name for port in model.outputs),
-            tuple(_values_by_port(part, model)["outputs"]),
+            tuple(values_by_port(part, model)["outputs"]),
             failure,
         )
         write_text(folder / "README.md", _readme_text(result, runs.model))
@@ -123,7 +123,7 @@ def write_submodel(part: Submodel, folder: Path) -> Path:
         from . import ir_extract
 
         path = ir_extract.write_ir(part, folder)
-        for kind, arrays in _values_by_port(part, load(path)).items():
+        for kind, arrays in values_by_port(part, load(path)).items():
             if arrays or kind == "inputs":
                 npz.write(path.with_suffix(f".{kind}.npz"), arrays)
         return path
@@ -140,7 +140,7 @@ def write_submodel(part: Submodel, folder: Path) -> Path:
     return path
 
 
-def _values_by_port(part: Submodel, model: Model) -> dict[str, dict[str, Any]]:
+def values_by_port(part: Submodel, model: Model) -> dict[str, dict[str, Any]]:
     """Inputs and expected outputs of a part by the port names of its model."""
     outputs = {
         port.name: part.output_values[source.value] for port, source in zip(model.outputs, part.outputs, strict=True)
@@ -184,7 +184,7 @@ def _loop_names(plans: Any, paths: bool = False) -> str:
 
 def _check_values(part: Submodel, model: Model, source: Model) -> None:
     """Check that the part alone reproduces the values of the run."""
-    arrays = _values_by_port(part, model)
+    arrays = values_by_port(part, model)
     try:
         outputs = model.run(arrays["inputs"])
     except LoopdbgError as error:
@@ -197,7 +197,7 @@ def _check_values(part: Submodel, model: Model, source: Model) -> None:
 def _check_failure(part: Submodel, model: Model, source: Model) -> None:
     """Check that the part alone fails as it did in the run."""
     try:
-        model.run(_values_by_port(part, model)["inputs"])
+        model.run(values_by_port(part, model)["inputs"])
     except ExecutionError:
         return
     raise ExecutionError(

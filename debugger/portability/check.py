@@ -18,8 +18,12 @@ _ONNXRUNTIME_OPSET = 26
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding for one target. ``path``: of the loop, or ``main``; ``node``: its name in the file, empty for the
-    whole model."""
+    """One finding for one target.
+
+    ``path``: of the loop, or ``main``; ``node``: its name in the file, empty for the whole model. ``source``: ``rule``,
+    or ``run`` where only a run with the target shows it. ``confirmed``: whether a run with the target agrees with the
+    rule; None: it was not run, or its result tells nothing about the rule.
+    """
 
     target: str
     verdict: Verdict
@@ -29,6 +33,8 @@ class Finding:
     text: str
     evidence: tuple[str, ...]
     remedy: str
+    source: str = "rule"
+    confirmed: bool | None = None
 
 
 def match_rules(graph: Graph) -> list[RuleMatch]:
@@ -75,8 +81,11 @@ def _matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
                 for note in node.notes:
                     yield RuleMatch(getattr(note, "rule", ""), str(note), path, node.name)
     if graph.system is not System.ONNX:
-        readers = "an OpenVINO IR" if graph.system is System.OPENVINO else "a TensorRT network"
-        yield RuleMatch("B51", f"the model is {readers}.")
+        yield (
+            RuleMatch("B51", "onnxruntime and TensorRT's parser read ONNX, and the model is an OpenVINO IR.")
+            if graph.system is System.OPENVINO
+            else RuleMatch("B71", "onnxruntime and OpenVINO read model files, and the model is a TensorRT network.")
+        )
         return
     yield from _loop_matches(context)
     for scope in context.scopes:

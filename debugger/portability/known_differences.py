@@ -280,10 +280,10 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="the condition is true while the body runs: read a true constant instead",
     ),
     "B51": KnownDifference(
-        "onnxruntime, and TensorRT's parser, read ONNX files only, and OpenVINO no network scripts",
-        {ONNXRUNTIME: NO, OPENVINO: NO, TENSORRT: NO},
+        "onnxruntime, and TensorRT's parser, read no OpenVINO IR",
+        {ONNXRUNTIME: NO, TENSORRT: NO},
         evidence=("file formats",),
-        remedy="export the model to ONNX; of a network or an IR, 'loopdbg convert' writes a TensorRT script",
+        remedy="export the model to ONNX as well; for TensorRT, 'loopdbg convert' writes a script",
     ),
     "B52": KnownDifference(
         "onnxruntime and the specification refuse a trip count that is not int64, and a condition that is not bool",
@@ -411,6 +411,12 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {OPENVINO: Verdict.UNKNOWN},
         evidence=(),
         remedy="run the check with --run",
+    ),
+    "B71": KnownDifference(
+        "onnxruntime and OpenVINO read no scripts of TensorRT networks",
+        {ONNXRUNTIME: NO, OPENVINO: NO},
+        evidence=("file formats",),
+        remedy="'loopdbg diff MODEL --against PEER' converts the network to ONNX",
     ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",

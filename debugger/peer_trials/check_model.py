@@ -1,0 +1,68 @@
+"""Checks a model for several targets: rules first, then trials in the runtimes that are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import System
+from ...runtime.model import Data, Model
+from ..peers.process import PEERS, Peer
+from ..portability.check import findings_for, match_rules
+from .target_report import TargetReport, report_rules, report_trials
+from .trial import Trial, try_loops, try_model
+
+
+def installed_peers(targets: Sequence[str]) -> list[str]:
+    """The targets among the runtimes that can be run here."""
+    return [target for target in targets if target in PEERS and find_spec(target) is not None]
+
+
+def check_by_rules(model: Model, targets: Sequence[str]) -> list[TargetReport]:
+    """Check a model by rules alone; nothing is run."""
+    findings = findings_for(match_rules(model.graph), targets)
+    return [report_rules(target, findings) for target in targets]
+
+
+def check_with_runs(
+    model: Model,
+    inputs: Mapping[str, Data],
+    targets: Sequence[str],
+    limit: int | None = None,
+    timeout: float = 60.0,
+    on_target: Callable[[str], None] = lambda target: None,
+) -> list[TargetReport]:
+    """Check a model by rules, and try it in the installed runtimes among the targets.
+
+    A runtime that loads and computes the whole model alike needs no further trial; else each loop is tried alone.
+    """
+    findings = findings_for(match_rules(model.graph), targets)
+    reports = []
+    peers = installed_peers(targets)
+    for target in targets:
+        if target not in peers or not _reads(target, model.graph.system):
+            reports.append(report_rules(target, findings))
+            continue
+        on_target(target)
+        with ExitStack() as stack:
+            try:
+                peer = stack.enter_context(Peer(target, timeout))
+                trials = _trials(model, inputs, peer, limit)
+            except UsageError as error:
+                trials = [Trial(target, "", "main", None, None, (), str(error))]
+        reports.append(report_trials(target, findings, trials))
+    return reports
+
+
+def _trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None) -> list[Trial]:
+    whole = try_model(model, inputs, peer, limit)
+    if whole.alike:
+        return [whole]
+    return [whole, *try_loops(model, inputs, peer, limit)]
+
+
+def _reads(target: str, system: System) -> bool:
+    """Whether a runtime reads files of a system."""
+    return system is System.ONNX or (system is System.OPENVINO and target == "openvino")

@@ -1,0 +1,109 @@
+"""What is known about one target: findings of rules, and trials that confirm or contradict them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ...runtime.graph import MAIN
+from ..portability.check import Finding, verdict_of
+from ..portability.known_differences import KNOWN_DIFFERENCES, Verdict
+from .trial import Trial
+
+#: Evidence of a finding that only a run shows.
+_RUN = "run"
+
+
+@dataclass(frozen=True)
+class TargetReport:
+    """The result for one target. ``version``: of the runtime that was tried, empty without one. ``contradictions``:
+    sentences on rules that the runtime disproves, or on behaviour without a rule."""
+
+    target: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    version: str = ""
+    trials: tuple[Trial, ...] = ()
+    contradictions: tuple[str, ...] = ()
+
+
+@dataclass
+class _Reconciliation:
+    """Findings of one target while trials are compared with them."""
+
+    findings: list[Finding]
+    contradictions: list[str] = field(default_factory=list)
+
+    def of(self, verdict: Verdict) -> list[Finding]:
+        return [finding for finding in self.findings if finding.verdict is verdict]
+
+    def confirm(self, verdict: Verdict, confirmed: bool) -> None:
+        self.findings = [
+            replace(finding, confirmed=confirmed) if finding.verdict is verdict else finding
+            for finding in self.findings
+        ]
+
+    def drop(self, verdict: Verdict) -> None:
+        self.findings = [finding for finding in self.findings if finding.verdict is not verdict]
+
+
+def report_rules(target: str, findings: Sequence[Finding]) -> TargetReport:
+    """The report of a target that was not tried."""
+    own = tuple(finding for finding in findings if finding.target == target)
+    return TargetReport(target, verdict_of(own, target), own)
+
+
+def report_trials(target: str, findings: Sequence[Finding], trials: Sequence[Trial]) -> TargetReport:
+    """The report of a target that was tried; the first trial is that of the whole model."""
+    state = _Reconciliation([finding for finding in findings if finding.target == target])
+    whole, *loops = trials
+    if whole.loads is False:
+        _compare_refusal(state, whole, loops)
+    elif whole.loads:
+        _compare_run(state, whole)
+    verdict = verdict_of(state.findings, target)
+    if whole.alike and not state.contradictions:
+        verdict = Verdict.FINE
+    return TargetReport(
+        target, verdict, tuple(state.findings), whole.version, tuple(trials), tuple(state.contradictions)
+    )
+
+
+def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial]) -> None:
+    """The target refused the model: a rule has to tell why."""
+    state.drop(Verdict.UNKNOWN)
+    refused = [trial for trial in loops if trial.loads is False]
+    if state.of(Verdict.DOES_NOT_LOAD):
+        state.confirm(Verdict.DOES_NOT_LOAD, True)
+    else:
+        state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
+        state.findings += [_finding_of_run(trial, Verdict.DOES_NOT_LOAD) for trial in refused or [whole]]
+
+
+def _compare_run(state: _Reconciliation, whole: Trial) -> None:
+    """The target loaded the model."""
+    name = f"{whole.target} {whole.version}"
+    for finding in state.of(Verdict.DOES_NOT_LOAD):
+        state.contradictions.append(f"{name} loads the model, against rule {finding.rule}")
+    state.confirm(Verdict.DOES_NOT_LOAD, False)
+    if whole.alike is not None:
+        state.drop(Verdict.UNKNOWN)
+    if whole.alike:
+        # What differs may depend on the inputs.
+        state.confirm(Verdict.DIFFERS, False)
+    elif whole.alike is False:
+        known = {finding.rule for finding in state.findings}
+        unseen = [rule for rule in whole.rules if rule in KNOWN_DIFFERENCES and rule not in known]
+        if not state.of(Verdict.DIFFERS) and not unseen:
+            state.contradictions.append(f"{name} behaves differently, and no rule says so")
+        state.confirm(Verdict.DIFFERS, True)
+        rules = unseen or ([] if state.of(Verdict.DIFFERS) else [""])
+        state.findings += [_finding_of_run(whole, Verdict.DIFFERS, rule) for rule in rules]
+
+
+def _finding_of_run(trial: Trial, verdict: Verdict, rule: str = "") -> Finding:
+    known = KNOWN_DIFFERENCES.get(rule)
+    node = "" if trial.path == MAIN else trial.path.rpartition(" ▸ ")[2]
+    text = trial.text if known is None else f"{trial.text}: {known.text}"
+    remedy = "compare with 'loopdbg diff', reduce with 'loopdbg repro'" if known is None else known.remedy
+    return Finding(trial.target, verdict, rule, trial.path, node, text, (_RUN,), remedy, _RUN, True)

@@ -1,0 +1,92 @@
+"""One trial: a model, or one of its loops alone, in a runtime in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...runtime.atomic_file import scratch_folder
+from ...runtime.errors import LoopdbgError, one_line
+from ...runtime.graph import MAIN
+from ...runtime.model import Data, Model, load
+from ..compare.live_peer.peer_comparison import compare_with_peer
+from ..compare.report.findings import Comparison, Difference
+from ..compare.report.findings import Verdict as ComparisonVerdict
+from ..compare.running.boundary_merge import ComparisonOptions
+from ..extract.capture_runs import CaptureRuns
+from ..extract.extract_loop import build_submodel, values_by_port, write_submodel
+from ..peers.process import Peer
+
+#: Verdicts of a comparison without a difference.
+_ALIKE = (ComparisonVerdict.SAME, ComparisonVerdict.STEP, ComparisonVerdict.LIMITED, ComparisonVerdict.PARTLY)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of a trial.
+
+    ``path``: of the loop, or ``main`` for the whole model. ``loads``, ``alike``: None where it was not tried or could
+    not be compared. ``rules``: labels of the known differences that explain the result. ``text``: one sentence.
+    """
+
+    target: str
+    version: str
+    path: str
+    loads: bool | None
+    alike: bool | None
+    rules: tuple[str, ...]
+    text: str
+
+
+def try_model(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Trial:
+    """Try the whole model."""
+    return _try(model, inputs, peer, MAIN, limit)
+
+
+def try_loops(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Iterator[Trial]:
+    """Try each loop alone, with the values that enter it first in a run."""
+    runs = CaptureRuns(model, inputs, limit)
+    for plan in model.plan.loops:
+        try:
+            part = build_submodel(runs, runs.first_entry(plan), None)
+            with scratch_folder() as folder:
+                loop_model = load(write_submodel(part, folder))
+                yield _try(loop_model, values_by_port(part, loop_model)["inputs"], peer, plan.path, limit)
+        except LoopdbgError as error:
+            text = f"not tried alone: {one_line(error)}"
+            yield Trial(peer.name, peer.version, plan.path, None, None, (), text)
+
+
+def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit: int | None) -> Trial:
+    try:
+        result = compare_with_peer(model, inputs, peer, ComparisonOptions(), limit=limit, lockstep=False)
+    except LoopdbgError as error:
+        return Trial(peer.name, peer.version, path, None, None, (), f"not compared: {one_line(error)}")
+    comparison = result.comparisons[-1]
+    loads, alike = _outcome(comparison)
+    reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
+    rules = tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
+    return Trial(peer.name, result.version, path, loads, alike, rules, _text(comparison, loads, alike))
+
+
+def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
+    if comparison.failures:
+        return comparison.failures[0].kind != "refused", False
+    if comparison.verdict in _ALIKE:
+        return True, True
+    if comparison.verdict in (ComparisonVerdict.DIFFER, ComparisonVerdict.UNSTABLE):
+        return True, False
+    return (True, None) if comparison.compared_outputs else (None, None)
+
+
+def _text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str:
+    if comparison.failures:
+        failure = comparison.failures[0]
+        return f"{'refused' if not loads else failure.kind}: {failure.text}"
+    if alike:
+        return "loads and computes the same"
+    if alike is None:
+        return next(iter(comparison.notes), "not compared")
+    first: Difference | None = next(iter(comparison.outputs), None)
+    differing = "the loops" if first is None else f"the output '{first.name}'"
+    return f"loads, and {differing} differs"
