@@ -1,7 +1,7 @@
 """Notes on deviations of a real runtime for the loop that just ran (docs/semantics.md 1).
 
 Static findings are in ``Loop.notes``, from the front ends; this module has those that depend on data. Their labels are
-in docs/diff.md; observed in OpenVINO 2026.4.
+in docs/check.md; observed in OpenVINO 2026.4.
 """
 
 from __future__ import annotations

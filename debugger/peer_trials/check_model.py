@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import System
+from ...runtime.graph import MAIN, System
 from ...runtime.model import Data, Model
-from ..peers.process import PEERS, Peer
+from ..peers.jobs import OnnxJob
+from ..peers.process import PEERS, Peer, PeerError
 from ..portability.check import findings_for, match_rules
+from ..portability.rule_context import RuleMatch
 from .target_report import TargetReport, report_rules, report_trials
 from .trial import Trial, try_loops, try_model
 
@@ -51,9 +53,31 @@ def check_with_runs(
                 peer = stack.enter_context(Peer(target, timeout))
                 trials = _trials(model, inputs, peer, limit)
             except UsageError as error:
-                trials = [Trial(target, "", "main", None, None, (), str(error))]
+                trials = [Trial(target, "", MAIN, None, None, (), str(error))]
         reports.append(report_trials(target, findings, trials))
     return reports
+
+
+def check_unreadable(
+    path: str, error: str, targets: Sequence[str], peers: Sequence[str], timeout: float = 60.0
+) -> list[TargetReport]:
+    """The reports of a file that is rejected here; ``peers``: the runtimes that are asked whether they load it."""
+    findings = findings_for([RuleMatch("S2", error)], targets)
+    trials = {target: [_try_file(path, target, timeout)] for target in peers if path.endswith(".onnx")}
+    return [
+        report_trials(target, findings, trials[target]) if target in trials else report_rules(target, findings)
+        for target in targets
+    ]
+
+
+def _try_file(path: str, target: str, timeout: float) -> Trial:
+    """Whether a runtime loads a file that cannot be run here."""
+    with Peer(target, timeout) as peer:
+        try:
+            peer.open(OnnxJob(path=path)).close()
+        except PeerError as error:
+            return Trial(target, peer.version, MAIN, False, None, ("S2",), f"refused: {error.text}")
+        return Trial(target, peer.version, MAIN, True, None, (), "loads; not compared, as it is rejected here")
 
 
 def _trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None) -> list[Trial]:

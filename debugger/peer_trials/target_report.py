@@ -76,8 +76,11 @@ def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial
     if state.of(Verdict.DOES_NOT_LOAD):
         state.confirm(Verdict.DOES_NOT_LOAD, True)
     else:
-        state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
-        state.findings += [_finding_of_run(trial, Verdict.DOES_NOT_LOAD) for trial in refused or [whole]]
+        if not whole.rules:
+            state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
+        state.findings += [
+            _finding_of_run(trial, Verdict.DOES_NOT_LOAD, next(iter(whole.rules), "")) for trial in refused or [whole]
+        ]
 
 
 def _compare_run(state: _Reconciliation, whole: Trial) -> None:

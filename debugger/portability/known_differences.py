@@ -266,15 +266,15 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="cast the initial value before the loop",
     ),
     "B49": KnownDifference(
-        "OpenVINO cannot read an ONNX file with a Loop or Scan whose body returns one of its inputs, or an outer value,"
-        " directly",
+        "OpenVINO cannot read an ONNX file with a Loop or Scan whose body returns one of its inputs, or an outer value"
+        " that is no constant, directly",
         {OPENVINO: NO},
         ("failure",),
         remedy=_IDENTITY,
     ),
     "B50": KnownDifference(
-        "OpenVINO cannot convert a body that hands its condition input on and also reads it, or an operator that reads"
-        " only the condition of a loop without `cond`",
+        "OpenVINO cannot convert a body that hands its condition input on by an Identity and also reads it, or one of a"
+        " loop without `cond` that computes carried scalars from it",
         {OPENVINO: NO},
         ("failure",),
         remedy="the condition is true while the body runs: read a true constant instead",
@@ -313,7 +313,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="put a Cast before the output of the body",
     ),
     "B56": KnownDifference(
-        "OpenVINO's CPU plugin has no operators and no loops over strings",
+        "OpenVINO's CPU plugin has no operators that compute with strings",
         {OPENVINO: NO},
         ("failure",),
         remedy="map the strings to numbers outside the model",
@@ -342,7 +342,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     "B60": KnownDifference(
         "a constant has the size of the example that the model was exported with: other sizes, which the inputs declare"
         " as possible, fail in onnxruntime and read uninitialised memory in OpenVINO",
-        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, TENSORRT: DIFFERS, SPECIFICATION: DIFFERS},
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, TENSORRT: DIFFERS},
         (),
         ("pytorch/pytorch#87677", "pytorch/pytorch#107841", PROBE),
         remedy="export again with the dimension dynamic there, or compute the size from Shape",
@@ -376,7 +376,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     ),
     "B65": KnownDifference(
         "a scan output is declared with the trip count as its length, although the condition may end the loop earlier",
-        {SPECIFICATION: DIFFERS},
+        {SPECIFICATION: NO},
         (),
         ("onnx/onnx#8135", "onnx/onnx#8146"),
         remedy="declare the first dimension as unknown",
@@ -388,9 +388,9 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="convert the model to an earlier opset (onnx.version_converter)",
     ),
     "B67": KnownDifference(
-        "a state of a Scan whose shape changes: OpenVINO returns uninitialised memory, and onnxruntime refuses it where"
-        " it can tell; the specification wants one shape",
-        {ONNXRUNTIME: NO, OPENVINO: DIFFERS, SPECIFICATION: NO},
+        "a state of a Scan whose shape changes: OpenVINO returns uninitialised memory, and onnxruntime fails; the"
+        " specification wants one shape",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, SPECIFICATION: NO},
         ("values", "failure"),
         remedy="use a Loop, whose carried values may change their shape",
     ),
@@ -398,7 +398,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "an operator of a domain of its own: no rule tells whether the target has it",
         {ONNXRUNTIME: Verdict.UNKNOWN, OPENVINO: Verdict.UNKNOWN, TENSORRT: Verdict.UNKNOWN},
         evidence=(),
-        remedy="register the operator with the runtime, and run the check with --run",
+        remedy="register the operator with the runtime, and run the check without --no-run",
     ),
     "B69": KnownDifference(
         "a map, such as the output of ZipMap: OpenVINO and TensorRT have no maps",
@@ -410,13 +410,34 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "sequences outside the patterns that are known to load in OpenVINO",
         {OPENVINO: Verdict.UNKNOWN},
         evidence=(),
-        remedy="run the check with --run",
+        remedy="run the check without --no-run",
     ),
     "B71": KnownDifference(
         "onnxruntime and OpenVINO read no scripts of TensorRT networks",
         {ONNXRUNTIME: NO, OPENVINO: NO},
         evidence=("file formats",),
         remedy="'loopdbg diff MODEL --against PEER' converts the network to ONNX",
+    ),
+    "B72": KnownDifference(
+        "OpenVINO does not return the initial value of a carried value after no iteration, if the body's result depends"
+        " on nothing that the loop changes",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="let the result depend on the carried value, for example by adding zero times it",
+        needs_run=True,
+    ),
+    "B73": KnownDifference(
+        "OpenVINO gives the condition input of a loop without `cond` the shape [1], and with it scan outputs that are"
+        " computed from it",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="pass a true constant as cond",
+    ),
+    "B74": KnownDifference(
+        "strings that a loop hands through: OpenVINO loads some such loops",
+        {OPENVINO: Verdict.UNKNOWN},
+        evidence=(),
+        remedy="run the check without --no-run",
     ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",

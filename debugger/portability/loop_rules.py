@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...runtime.graph import Loop, Node, Operation, TensorType, Value, captured_values
+from ...runtime.graph import Loop, Operation, TensorType, Value, captured_values
 from ..describe.termination import termination_rule
-from .rule_context import RuleContext, Scope, rank
+from .rule_context import RuleContext, Scope, derived_values
 
 #: Yields pairs of a label and a sentence.
 LoopRule = Callable[[Loop, Scope, RuleContext], Iterator[tuple[str, str]]]
@@ -21,12 +21,13 @@ _RANK_CHANGING = ("Unsqueeze", "Squeeze")
 
 
 def forwarded_values(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
-    """A body that returns an input or an outer value directly."""
+    """A body that returns an input, or an outer value that is no constant, directly."""
     computed = {value for node in loop.body.nodes for value in node.outputs}
-    direct = next((value for value in loop.body.outputs if value not in computed | set(loop.body.constants)), None)
-    if direct is not None:
-        kind = "its input" if direct in loop.body.inputs else "the outer value"
-        yield "B49", f"OpenVINO cannot read a file with this body: it returns {kind} '{direct.name}' directly."
+    for value in loop.body.outputs:
+        if value not in computed and not context.is_constant(value):
+            kind = "its input" if value in loop.body.inputs else "the outer value"
+            yield "B49", f"OpenVINO cannot read a file with this body: it returns {kind} '{value.name}' directly."
+            return
 
 
 def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -35,27 +36,31 @@ def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[t
     if value is None:
         return
     result = loop.condition or loop.ignored_condition
-    is_forwarded = result is not None and context.producers.skip_identities(result) is value
-    chain: set[Node | None] = set()
-    while is_forwarded and result is not None and result is not value:
-        node = context.producers.producer(result)
-        chain.add(node)
-        result = None if node is None else node.inputs[0]
-    readers = [node for node in context.readers(value, loop.body) if node not in chain]
-    if not readers:
-        return
-    if loop.initial_condition is None:
+    forwarding = None if result is None else context.producers.producer(result)
+    if forwarding is not None and (forwarding.op_type != "Identity" or forwarding.inputs[0] is not value):
+        forwarding = None
+    readers = [node for node in context.readers(value, loop.body) if node is not forwarding]
+    if readers and loop.initial_condition is None:
         yield "T3", f"TensorRT does not define '{value.name}', which {readers[0].op_type} '{readers[0].name}' reads."
-    is_alone = loop.initial_condition is None and any(
-        [operand for operand in node.inputs if operand is not None] == [value] for node in readers
-    )
-    if is_forwarded or is_alone:
-        reason = "the body also hands it on" if is_forwarded else "the loop has no cond"
-        yield (
-            "B50",
-            f"OpenVINO cannot convert this loop: {readers[0].op_type} '{readers[0].name}' reads the condition"
-            f" '{value.name}', and {reason}.",
-        )
+    if forwarding is not None:
+        assert result is not None
+        others = [*readers, *context.readers(result, loop.body)]
+        if others or loop.body.outputs.count(result) > 1:
+            reader = f"{others[0].op_type} '{others[0].name}' reads it" if others else "returns it twice"
+            yield "B50", f"OpenVINO cannot convert this loop: it hands the condition '{value.name}' on, and {reader}."
+    elif readers and loop.initial_condition is None:
+        yield from _absent_condition(loop, value, context)
+
+
+def _absent_condition(loop: Loop, value: Value, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Without cond, OpenVINO gives the body's condition the shape [1]."""
+    derived = derived_values(loop, [value])
+    carried = next((e for e in loop.back_edges if e.result in derived and not context.rank(e.param)), None)
+    if carried is not None:
+        yield "B50", f"OpenVINO refuses this loop: '{carried.param.name}' gets another rank by '{value.name}'."
+    scan = next((s for s in loop.scan_outputs if s.result in derived and not context.rank(s.result)), None)
+    if scan is not None:
+        yield "B73", f"OpenVINO returns '{scan.outer.name}' with one more dimension, that of '{value.name}'."
 
 
 def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -69,7 +74,7 @@ def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tu
             yield "B52", f"onnxruntime refuses the {name} '{value.name}': it is {dtype}, and has to be {wanted}."
     outer, inner = loop.initial_condition, loop.condition_input
     if outer is not None and inner is not None:
-        ranks = rank(outer), rank(inner)
+        ranks = context.rank(outer), context.rank(inner)
         if None not in ranks and ranks[0] != ranks[1]:
             yield (
                 "B53",

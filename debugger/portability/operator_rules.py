@@ -9,7 +9,7 @@ from ...runtime.frontends.onnx.type_checks import schema_type_text
 from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType
 from ...runtime.ops.onnx_schemas import schema_for
 from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
-from .rule_context import SEQUENCE_PRODUCERS, RuleContext, Scope, rank
+from .rule_context import SEQUENCE_PRODUCERS, RuleContext, Scope
 from .tensorrt_operators import SUPPORTED, UNSUPPORTED
 
 #: Yields pairs of a label and a sentence.
@@ -73,14 +73,20 @@ def _gaps(op_type: str, version: int) -> tuple[frozenset[tuple[str, str]], Seque
 
 
 def strings(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
-    """Strings that OpenVINO would have to compute with."""
+    """Strings that OpenVINO or TensorRT would have to compute with."""
     if isinstance(node, Operation) and node.op_type in ("Identity", "Constant"):
         return
     value = next((v for v in node.inputs if (dtype := context.dtype(v)) is not None and dtype.hasobject), None)
-    if value is not None:
+    if value is None:
+        return
+    if isinstance(node, Loop):
+        yield (
+            "B74",
+            f"no rule tells whether OpenVINO loads {node.op_type} '{node.name}' with the string '{value.name}'.",
+        )
+        yield "T10", f"TensorRT cannot carry '{value.name}': it is a string."
+    else:
         yield "B56", f"OpenVINO has no kernel for {node.op_type} '{node.name}': '{value.name}' is a string."
-        if isinstance(node, Loop):
-            yield "T10", f"TensorRT cannot carry '{value.name}': it is a string."
 
 
 def sequences(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -139,7 +145,7 @@ def branches(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[s
     if not isinstance(node, If):
         return
     for first, second in zip(node.then_branch.outputs, node.else_branch.outputs, strict=True):
-        ranks = rank(first), rank(second)
+        ranks = context.rank(first), context.rank(second)
         if None not in ranks and ranks[0] != ranks[1]:
             yield (
                 "T12",

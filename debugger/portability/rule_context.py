@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,15 +11,18 @@ import numpy as np
 
 from ...runtime.graph import (
     MAIN,
+    BackEdge,
     Graph,
     If,
     Loop,
     Node,
+    Operation,
     SequenceType,
     TensorType,
     Value,
     bodies,
     nodes_in_file,
+    values_read,
     walk,
 )
 from ...runtime.graph.producers import ProducerMap
@@ -79,6 +82,21 @@ class RuleContext:
         node = self.producers.producer(self.producers.skip_identities(value))
         return node is not None and not node.domain and node.op_type in SEQUENCE_PRODUCERS
 
+    def rank(self, value: Value) -> int | None:
+        """The number of dimensions of a tensor; None where it is unknown."""
+        node = self.producers.producer(value)
+        if isinstance(node, Operation) and node.op_type == "Constant" and not node.domain:
+            data = next(iter(node.attributes.values()), None)
+            return data.ndim if isinstance(data, np.ndarray) else None
+        if value.constant is not None:
+            return value.constant.ndim
+        return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether a value is a constant of the model."""
+        node = self.producers.producer(value)
+        return value.constant is not None or (node is not None and node.op_type == "Constant" and not node.domain)
+
     def readers(self, value: Value, graph: Graph) -> list[Node]:
         """The nodes of a graph, and of the graphs inside it, that read a value."""
         return [node for node in walk(graph) if value in node.inputs]
@@ -89,11 +107,22 @@ SEQUENCE_PRODUCERS = frozenset(
 )
 
 
-def rank(value: Value) -> int | None:
-    """The number of dimensions of a tensor; None where it is unknown."""
-    if value.constant is not None:
-        return value.constant.ndim
-    return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
+def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
+    """The values of a body that are computed from some values, and those values."""
+    derived = set(sources)
+    for node in loop.body.nodes:
+        reads = {value for value in node.inputs if value is not None}
+        for _, inner in bodies(node):
+            reads |= values_read(inner)
+        if reads & derived:
+            derived.update(value for value in node.outputs if value is not None)
+    return derived
+
+
+def independent_results(loop: Loop) -> list[BackEdge]:
+    """The back edges whose result depends on nothing that changes from iteration to iteration."""
+    derived = derived_values(loop, loop.body.inputs)
+    return [edge for edge in loop.back_edges if edge.result not in derived]
 
 
 def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[Scope]:

@@ -296,7 +296,7 @@ class ScanOutput:
 class Note(str):
     """One sentence on a deviation of a runtime from the specification.
 
-    ``rule``: the label of the deviation in docs/diff.md; empty where it has none.
+    ``rule``: the label of the deviation in docs/check.md; empty where it has none.
     """
 
     rule: str

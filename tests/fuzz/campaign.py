@@ -8,6 +8,7 @@ mutant after another tool wrote it. ``equals``: each model next to what another 
 to list nothing. A table says of each kind how often that came out right.
 ``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
+``portability``: what ``check`` predicts by rules about onnxruntime and OpenVINO, against the runtimes themselves.
 
 A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints
 it.
@@ -37,6 +38,7 @@ import bound_checks
 import converted_mutants
 import equivalent_models
 import fork_server
+import portability_scores
 import program_mutants
 import random_program_checks
 import run_sequences
@@ -55,6 +57,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "equals": equivalent_models,
     "statements": statement_checks,
     "bounds": bound_checks,
+    "portability": portability_scores,
 }
 #: Features that may be combined; a scalar loop of hundreds of iterations leaves no time for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
@@ -172,10 +175,12 @@ def main() -> int:
                 came[kind] += 1
                 messages.append(message)
                 of_kind[name.rpartition(" ")[0]][kind] += 1
-                if kind.isupper():
+                if kind.isupper() or kind.endswith("wrong"):
                     print(f"'{name}' {message}", flush=True)
     if inputs.what == "statements":
         print(statement_checks.tally_outcomes(messages))
+    elif inputs.what == "portability":
+        print(portability_scores.tally(of_kind))
     elif inputs.what in CASE_MODULES:
         print(outcome_table(of_kind))
     print(f"{inputs.count} cases in {time.monotonic() - start:.0f} s:", dict(came))

@@ -54,7 +54,7 @@ def programs(draw: st.DrawFn) -> TextProgram:
     for k, shape in enumerate(shapes):
         fitting = [name for name, have in available if have == shape]
         results.append(draw(st.sampled_from(fitting)) if fitting else f"p{k}")
-    # onnxruntime returns wrong values for direct outputs (docs/diff.md B7) or refuses them: an Identity is inserted.
+    # onnxruntime returns wrong values for direct outputs (docs/check.md B7) or refuses them: an Identity is inserted.
     outs = [f"r{k}" for k in range(len(shapes))]
     lines += [f"r{k} = Identity ({name})" for k, name in enumerate(results)]
     scanned = [draw(st.sampled_from(available)) for _ in range(draw(st.integers(0, 2)))]

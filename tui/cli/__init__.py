@@ -29,7 +29,7 @@ class _CommandTable(Mapping[str, Command]):
     """The subcommands by name; each is imported on demand from the module of that name."""
 
     _NAMES = (
-        *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
+        *("run", "info", "explain", "check", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
         *("sweep", "dap", "mcp", "config", "completion", "demo", "samples", "profile", "precision"),
     )
 

@@ -20,13 +20,12 @@ from ....runtime.graph import (
     System,
     TensorType,
     Value,
-    bodies,
     body_results_in_file,
-    captured_values,
-    loops,
 )
 from ....runtime.model import Data
 from ...peers.process import LoadedModel, Peer, PeerError
+from ...portability.check import match_loop_rules
+from ...portability.rule_context import independent_results
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
 from ..causes.quantization_step import QuantizationSteps
@@ -89,9 +88,8 @@ def compare_free_running(
             result.add_note(f"'{name}' is float64, which openvino computes as float32 (B29): compared as float32")
         options = replace(options, tolerance=replace(options.tolerance, float64_as_float32=True))
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
-    reasons += [reason for info in profile.loops.values() for reason in _empty_loop_rules(info)]
-    reasons += _conversion_rules(side.model.graph, ())
-    reasons += _initial_type_rules(side.model.graph)
+    reasons += [reason for info in profile.loops.values() for reason in rules_of_profile(info)]
+    reasons += [DivergenceReason(match.rule, match.text) for match in match_loop_rules(side.model.graph)]
     feeds = peer_feeds(side, inputs)
     loaded = None
     try:
@@ -243,66 +241,29 @@ def _observed_rules(profile: LoopProfile, trips: int, peer: str) -> list[Diverge
     return [DivergenceReason("B1", text)]
 
 
-def _empty_loop_rules(profile: LoopProfile) -> list[DivergenceReason]:
-    """Rules for loops without iterations."""
+def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
+    """Rules for what a loop did in our run: no iteration, or states that changed their shape."""
     loop = profile.loop
-    if profile.trips:
+    if loop.system is not System.ONNX or loop.derived_from:
         return []
-    if loop.system is System.ONNX and loop.counted_by_slices and not loop.derived_from:
-        return [
-            DivergenceReason(
-                "B19", "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory."
-            )
-        ]
-    return []
+    reasons = []
+    if loop.counted_by_slices and not profile.trips:
+        text = "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory."
+        reasons.append(DivergenceReason("B19", text))
+    if loop.counted_by_slices and any(
+        profile.types.get(edge.result, edge.param.type) is None and _is_numeric(edge.param) for edge in loop.back_edges
+    ):
+        text = "the shape of a state changes: onnxruntime fails, and openvino returns uninitialised memory."
+        reasons.append(DivergenceReason("B67", text))
+    if not profile.trips and (edges := independent_results(loop)):
+        text = f"openvino does not return the initial value of '{edges[0].param.name}' after no iteration."
+        reasons.append(DivergenceReason("B72", text))
+    return reasons
 
 
-def _conversion_rules(graph: Graph, outer_names: tuple[str, ...]) -> Iterator[DivergenceReason]:
-    """Rules for constructs of an ONNX model that OpenVINO cannot convert."""
-    if graph.system is not System.ONNX:
-        return
-    for node in graph.nodes:
-        names: tuple[str, ...] = ()
-        if isinstance(node, Loop) and node not in graph.expanded_from:
-            names = tuple(value.name for value in node.body.inputs)
-            duplicate = next((name for name in names if name in outer_names), None)
-            if duplicate is not None:
-                yield DivergenceReason(
-                    "B28", f"openvino cannot convert loops inside each other that both call an input '{duplicate}'."
-                )
-            forwarded = next((value.name for value in node.body.outputs if value in node.body.inputs), None)
-            if forwarded is not None:
-                yield DivergenceReason(
-                    "B8", f"openvino cannot read a file with a body that hands on its input '{forwarded}' directly."
-                )
-            captures = (value.name for value in captured_values(node.body) if value.constant is None)
-            outer = next(captures, None) if node.counted_by_slices else None
-            if outer is not None:
-                yield DivergenceReason(
-                    "B21", f"openvino cannot convert a Scan whose body uses an outer value, '{outer}'."
-                )
-        for _, inner in bodies(node):
-            yield from _conversion_rules(inner, (*outer_names, *names))
-
-
-def _initial_type_rules(graph: Graph) -> Iterator[DivergenceReason]:
-    """Rules for carried values whose initial value has another type than the body declares."""
-    if graph.system is not System.ONNX:
-        return
-    for loop in loops(graph):
-        for edge in loop.back_edges:
-            initial = edge.initial
-            if not isinstance(initial, Value) or loop.derived_from:
-                continue
-            declared, passed = (
-                value.type.dtype if isinstance(value.type, TensorType) else None for value in (edge.param, initial)
-            )
-            if declared is not None and passed is not None and declared != passed:
-                yield DivergenceReason(
-                    "B48",
-                    f"{loop.describe()}: the initial value '{initial.name}' of '{edge.param.name}' is {passed}, the"
-                    f" body declares {declared}; the specification wants one type, and onnxruntime refuses the model.",
-                )
+def _is_numeric(value: Value) -> bool:
+    dtype = value.type.dtype if isinstance(value.type, TensorType) else None
+    return dtype is not None and not dtype.hasobject
 
 
 def _as_arrays(value: Any) -> Any:

@@ -210,7 +210,7 @@ class Demonstration:
 
 @dataclass(frozen=True)
 class DivergenceReason:
-    """Why two runtimes differ: a rule of docs/diff.md, or an observation."""
+    """Why two runtimes differ: a rule of docs/check.md, or an observation."""
 
     rule: str
     text: str

@@ -1,6 +1,6 @@
 """Notes on deviations of onnxruntime and OpenVINO from the ONNX specification of loops (docs/semantics.md 1).
 
-Only deviations that follow from the model alone; docs/diff.md has the labels. All were observed in onnxruntime 1.32
+Only deviations that follow from the model alone; docs/check.md has the labels. All were observed in onnxruntime 1.32
 and OpenVINO 2026.4.
 """
 

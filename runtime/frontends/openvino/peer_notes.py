@@ -1,6 +1,6 @@
 """Notes on deviations of OpenVINO's CPU plugin from the specification of loops (docs/semantics.md 1).
 
-Only deviations that follow from the graph alone; docs/diff.md has the labels. All were observed in OpenVINO 2026.4.
+Only deviations that follow from the graph alone; docs/check.md has the labels. All were observed in OpenVINO 2026.4.
 """
 
 from __future__ import annotations

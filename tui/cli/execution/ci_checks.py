@@ -96,7 +96,8 @@ class CheckReport:
         from ....debugger.export_formats.junit import JUnitCase
 
         if origin is not None and origin.file:
-            details.update(file=self._repository_path(origin), line=origin.line)
+            assert self.graph is not None
+            details.update(file=repository_path(origin, self.graph), line=origin.line)
         self._cases.append(JUnitCase(name, self._model, **details))
 
     # -- source positions
@@ -120,16 +121,6 @@ class CheckReport:
 
         return next((node.origin for node in walk(self.graph) if text.startswith(node.describe())), None)
 
-    def _repository_path(self, origin: Origin) -> str:
-        """The path relative to the repository root if the file exists in it, else as the exporter wrote it."""
-        assert self.graph is not None
-        root = os.path.realpath(os.environ.get("GITHUB_WORKSPACE") or os.curdir)
-        for path in (origin.file, os.path.join(self.graph.folder, origin.file_name)):
-            resolved = os.path.realpath(path)
-            if os.path.isfile(resolved) and resolved.startswith(f"{root}{os.sep}"):
-                return os.path.relpath(resolved, root)
-        return origin.file
-
     # -- reports
 
     def write_reports(self) -> None:
@@ -139,7 +130,7 @@ class CheckReport:
             UsageError: The report cannot be written.
         """
         if self._github:
-            for line in _github_annotations(self._cases):
+            for line in github_annotations(self._cases):
                 terminal.err_command(line)
         if self._junit is not None:
             from ....debugger.export_formats.junit import write_report
@@ -147,11 +138,21 @@ class CheckReport:
             write_report(self._junit, self._cases, f"loopdbg run {self._model}")
 
 
+def repository_path(origin: Origin, graph: Graph) -> str:
+    """The path of a source file relative to the repository root if it exists in it, else as the exporter wrote it."""
+    root = os.path.realpath(os.environ.get("GITHUB_WORKSPACE") or os.curdir)
+    for path in (origin.file, os.path.join(graph.folder, origin.file_name)):
+        resolved = os.path.realpath(path)
+        if os.path.isfile(resolved) and resolved.startswith(f"{root}{os.sep}"):
+            return os.path.relpath(resolved, root)
+    return origin.file
+
+
 def _computes_any(node: Node, names: Collection[str]) -> bool:
     return any(value is not None and value.name in names for value in node.outputs)
 
 
-def _github_annotations(cases: Collection[JUnitCase]) -> Iterator[str]:
+def github_annotations(cases: Collection[JUnitCase]) -> Iterator[str]:
     """Error annotations as workflow commands of GitHub Actions, which reads both streams."""
     for case in cases:
         lines = case.error or case.failure

@@ -1,0 +1,74 @@
+"""Implements ``loopdbg check``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ....debugger.export_formats import junit
+from ....debugger.peer_trials.check_model import check_by_rules, check_unreadable, check_with_runs, installed_peers
+from ....debugger.peer_trials.target_report import TargetReport
+from ....debugger.portability.known_differences import Verdict
+from ....runtime.errors import LoopdbgError, ModelError
+from ....runtime.model import Model, load
+from .. import terminal
+from ..execution.ci_checks import github_annotations
+from ..model_inputs.gather import gather_inputs
+from ..model_or_trace import pair_weights
+from ..remedies import error_text
+from .report import ModelReport, check_cases, check_json, check_lines
+
+#: A runtime contradicts a rule, or nothing is known.
+_UNDECIDED_STATUS = 8
+_DEFAULT_TIMEOUT_SECONDS = 60.0
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Check the models and print the reports; returns the exit status."""
+    weights = pair_weights(options.models, options.weights)
+    reports = [_check(path, file, options) for path, file in zip(options.models, weights, strict=True)]
+    if options.json:
+        terminal.out_json(check_json(reports))
+    else:
+        for report in reports:
+            for line in check_lines(report):
+                terminal.out(line)
+    cases = [case for report in reports for case in check_cases(report)]
+    if options.github:
+        for line in github_annotations(cases):
+            terminal.err_command(line)
+    if options.junit is not None:
+        junit.write_report(options.junit, cases, "loopdbg check")
+    return exit_status([target for report in reports for target in report.targets])
+
+
+def exit_status(targets: list[TargetReport]) -> int:
+    """The exit status for all results: a contradiction is reported even where something does not load."""
+    verdicts = {target.verdict for target in targets}
+    if any(target.contradictions for target in targets):
+        return _UNDECIDED_STATUS
+    if verdicts & {Verdict.DOES_NOT_LOAD, Verdict.DIFFERS}:
+        return LoopdbgError.exit_status
+    return _UNDECIDED_STATUS if Verdict.UNKNOWN in verdicts else 0
+
+
+def _check(path: str, weights: str | None, options: argparse.Namespace) -> ModelReport:
+    timeout = options.timeout or _DEFAULT_TIMEOUT_SECONDS
+    peers = [] if options.no_run else installed_peers(options.targets)
+    try:
+        model = load(path, weights)
+    except ModelError as error:
+        if not Path(path).is_file():
+            raise
+        text = error_text(error)
+        return ModelReport(path, None, check_unreadable(path, text, options.targets, peers, timeout), text)
+    if not peers:
+        return ModelReport(path, model, check_by_rules(model, options.targets))
+    return ModelReport(path, model, _check_with_runs(model, options, timeout))
+
+
+def _check_with_runs(model: Model, options: argparse.Namespace, timeout: float) -> list[TargetReport]:
+    # Of several models each has its own inputs.
+    inputs = gather_inputs(model, argparse.Namespace(**{**vars(options), "model": str(model.path)}))
+    inputs.print_notes()
+    return check_with_runs(model, inputs.values, options.targets, options.max_iterations, timeout)

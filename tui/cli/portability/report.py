@@ -1,0 +1,154 @@
+"""The report of a check: lines, JSON, and cases for JUnit and annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ....debugger.export_formats.junit import JUnitCase
+from ....debugger.peer_trials.target_report import TargetReport
+from ....debugger.portability.check import Finding
+from ....debugger.portability.known_differences import SPECIFICATION, Verdict
+from ....runtime.graph import MAIN, Node, walk
+from ....runtime.model import Model
+from ....runtime.text import count_text, escape_unprintable
+from ..execution.ci_checks import repository_path
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """The result for one model. ``model``: None where it cannot be read; ``error``: why."""
+
+    path: str
+    model: Model | None
+    targets: Sequence[TargetReport]
+    error: str = ""
+
+
+def check_lines(report: ModelReport) -> Iterator[str]:
+    """The report as text: a line for each finding, then one for each target."""
+    yield escape_unprintable(report.path)
+    for target in report.targets:
+        for finding, count in _grouped(target.findings):
+            yield f"  {escape_unprintable(_finding_line(finding, target, count))}"
+        for text in target.contradictions:
+            yield f"  {target.target}: CONTRADICTION: {escape_unprintable(text)}"
+        for trial in target.trials:
+            if not trial.alike:
+                yield f"  {target.target}: run of {escape_unprintable(f'{trial.path}: {trial.text}')}"
+    width = max((len(target.target) for target in report.targets), default=0)
+    for target in report.targets:
+        yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_summary(target)}"
+
+
+def check_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
+    """The reports as one JSON object."""
+    return {
+        "models": [
+            {
+                "model": report.path,
+                "error": report.error or None,
+                "targets": [_target_json(target) for target in report.targets],
+            }
+            for report in reports
+        ]
+    }
+
+
+def check_cases(report: ModelReport) -> Iterator[JUnitCase]:
+    """A failed case for each finding and contradiction, and a passed one for each target without them."""
+    name = Path(report.path).name
+    nodes = _nodes_by_name(report.model)
+    for target in report.targets:
+        group = f"{name}.{target.target}"
+        for finding, count in _grouped(target.findings):
+            line = _finding_line(finding, target, count)
+            case = f"{finding.rule or finding.source} {finding.path} {finding.node}".strip()
+            yield JUnitCase(
+                case, group, failure=(line,), kind=finding.verdict.value, **_position(finding, nodes, report.model)
+            )
+        for text in target.contradictions:
+            yield JUnitCase(text, group, error=(text,), kind="contradiction")
+        if not target.findings and not target.contradictions:
+            yield JUnitCase("loads and behaves alike", group)
+
+
+def _target_json(target: TargetReport) -> dict[str, Any]:
+    return {
+        "target": target.target,
+        "verdict": target.verdict.value,
+        "version": target.version or None,
+        "findings": [
+            {key: value for key, value in asdict(finding).items() if key != "target"}
+            | {"verdict": finding.verdict.value, "evidence": list(finding.evidence)}
+            for finding in target.findings
+        ],
+        "trials": [
+            {key: value for key, value in asdict(trial).items() if key not in ("target", "version")}
+            | {"rules": list(trial.rules)}
+            for trial in target.trials
+        ],
+        "contradictions": list(target.contradictions),
+    }
+
+
+def _grouped(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+    """Findings of one rule are one line, with their number."""
+    groups: dict[tuple[str, Verdict, str, bool | None], list[Finding]] = {}
+    for finding in findings:
+        key = (finding.rule, finding.verdict, finding.source, finding.confirmed)
+        groups.setdefault(key, []).append(finding)
+    return [(group[0], len(group)) for group in groups.values()]
+
+
+def _finding_line(finding: Finding, target: TargetReport, count: int) -> str:
+    place = finding.path
+    if finding.node and not finding.path.endswith(f" {finding.node}"):
+        place = f"{finding.path}, node '{finding.node}'"
+    elif finding.path == MAIN:
+        place = "the model"
+    more = f" ({count - 1} more like it)" if count > 1 else ""
+    evidence = f" Evidence: {', '.join(finding.evidence)}." if finding.evidence else ""
+    remedy = f" To do: {finding.remedy}." if finding.remedy else ""
+    return (
+        f"{finding.target}: {place}: {_verdict_text(finding.target, finding.verdict)}"
+        f" [{_source_text(finding, target)}]: {finding.text.rstrip('.')}{more}.{evidence}{remedy}"
+    )
+
+
+def _source_text(finding: Finding, target: TargetReport) -> str:
+    if finding.source == "run":
+        rule = f", rule {finding.rule}" if finding.rule else ""
+        return f"run with {target.version}{rule}"
+    outcomes = {
+        True: f"; a run with {target.version} agrees",
+        False: f"; not so in a run with {target.version}",
+        None: ", not run",
+    }
+    return f"rule {finding.rule}{outcomes[finding.confirmed]}"
+
+
+def _verdict_text(target: str, verdict: Verdict) -> str:
+    return "is not valid" if target == SPECIFICATION and verdict is Verdict.DOES_NOT_LOAD else verdict.value
+
+
+def _summary(target: TargetReport) -> str:
+    count = f", {count_text(len(target.findings), 'finding')}" if target.findings else ""
+    whole = next(iter(target.trials), None)
+    if whole is None or not target.version:
+        return f"{count} (by rules)"
+    return f"{count} (run with {target.version}: {'the same' if whole.alike else 'see above'})"
+
+
+def _nodes_by_name(model: Model | None) -> dict[str, Node]:
+    return {} if model is None else {node.name: node for node in walk(model.graph)}
+
+
+def _position(finding: Finding, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
+    """The source position of a finding's node, if the model has it."""
+    node = nodes.get(finding.node)
+    if node is None or model is None or not node.origin.file:
+        return {}
+    return {"file": repository_path(node.origin, model.graph), "line": node.origin.line}
