@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import MAIN, System
 from ...runtime.model import Data, Model
-from ..peers.jobs import OnnxJob
-from ..peers.process import PEERS, Peer, PeerError
+from ..peers.process import PEERS, Peer
 from ..portability.check import findings_for, match_rules
 from ..portability.rule_context import RuleMatch
 from .target_report import TargetReport, report_rules, report_trials
-from .trial import Trial, try_loops, try_model
+from .trial import Trial, file_refusal, try_loops, try_model
 
 
 def installed_peers(targets: Sequence[str]) -> list[str]:
@@ -65,7 +65,9 @@ def check_unreadable(
     findings = findings_for([RuleMatch("S2", error)], targets)
     trials = {target: [_try_file(path, target, timeout)] for target in peers if path.endswith(".onnx")}
     return [
-        report_trials(target, findings, trials[target]) if target in trials else report_rules(target, findings)
+        report_trials(target, findings, trials[target], is_rejected=True)
+        if target in trials
+        else report_rules(target, findings)
         for target in targets
     ]
 
@@ -73,11 +75,9 @@ def check_unreadable(
 def _try_file(path: str, target: str, timeout: float) -> Trial:
     """Whether a runtime loads a file that cannot be run here."""
     with Peer(target, timeout) as peer:
-        try:
-            peer.open(OnnxJob(path=path)).close()
-        except PeerError as error:
-            return Trial(target, peer.version, MAIN, False, None, ("S2",), f"refused: {error.text}")
-        return Trial(target, peer.version, MAIN, True, None, (), "loads; not compared, as it is rejected here")
+        refusal = file_refusal(peer, Path(path))
+        text = f"refused: {refusal}" if refusal else "loads; not compared, as it is rejected here"
+        return Trial(target, peer.version, MAIN, not refusal, False if refusal else None, (), text)
 
 
 def _trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None) -> list[Trial]:

@@ -53,12 +53,15 @@ def report_rules(target: str, findings: Sequence[Finding]) -> TargetReport:
     return TargetReport(target, verdict_of(own, target), own)
 
 
-def report_trials(target: str, findings: Sequence[Finding], trials: Sequence[Trial]) -> TargetReport:
-    """The report of a target that was tried; the first trial is that of the whole model."""
+def report_trials(
+    target: str, findings: Sequence[Finding], trials: Sequence[Trial], *, is_rejected: bool = False
+) -> TargetReport:
+    """The report of a target that was tried; the first trial is that of the whole model. ``is_rejected``: the file is
+    rejected here, so that no rule can tell why the target refuses it."""
     state = _Reconciliation([finding for finding in findings if finding.target == target])
     whole, *loops = trials
     if whole.loads is False:
-        _compare_refusal(state, whole, loops)
+        _compare_refusal(state, whole, loops, is_rejected)
     elif whole.loads:
         _compare_run(state, whole)
     verdict = verdict_of(state.findings, target)
@@ -69,18 +72,19 @@ def report_trials(target: str, findings: Sequence[Finding], trials: Sequence[Tri
     )
 
 
-def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial]) -> None:
+def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool) -> None:
     """The target refused the model: a rule has to tell why."""
+    is_unknown = is_rejected or bool(state.of(Verdict.UNKNOWN))
     state.drop(Verdict.UNKNOWN)
-    refused = [trial for trial in loops if trial.loads is False]
     if state.of(Verdict.DOES_NOT_LOAD):
         state.confirm(Verdict.DOES_NOT_LOAD, True)
-    else:
-        if not whole.rules:
-            state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
-        state.findings += [
-            _finding_of_run(trial, Verdict.DOES_NOT_LOAD, next(iter(whole.rules), "")) for trial in refused or [whole]
-        ]
+        return
+    # A rule about wrong values may know that the target refuses some of these models.
+    may_fail = any("failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.of(Verdict.DIFFERS))
+    if not is_unknown and not may_fail:
+        state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
+    refused = [trial for trial in loops if trial.loads is False]
+    state.findings += [_finding_of_run(trial, Verdict.DOES_NOT_LOAD) for trial in refused or [whole]]
 
 
 def _compare_run(state: _Reconciliation, whole: Trial) -> None:
@@ -108,5 +112,5 @@ def _finding_of_run(trial: Trial, verdict: Verdict, rule: str = "") -> Finding:
     known = KNOWN_DIFFERENCES.get(rule)
     node = "" if trial.path == MAIN else trial.path.rpartition(" ▸ ")[2]
     text = trial.text if known is None else f"{trial.text}: {known.text}"
-    remedy = "compare with 'loopdbg diff', reduce with 'loopdbg repro'" if known is None else known.remedy
+    remedy = "compare the two with diff, and reduce the model with repro" if known is None else known.remedy
     return Finding(trial.target, verdict, rule, trial.path, node, text, (_RUN,), remedy, _RUN, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import LoopdbgError, one_line
@@ -15,7 +16,8 @@ from ..compare.report.findings import Verdict as ComparisonVerdict
 from ..compare.running.boundary_merge import ComparisonOptions
 from ..extract.capture_runs import CaptureRuns
 from ..extract.extract_loop import build_submodel, values_by_port, write_submodel
-from ..peers.process import Peer
+from ..peers.jobs import OnnxJob
+from ..peers.process import Peer, PeerError
 
 #: Verdicts of a comparison without a difference.
 _ALIKE = (ComparisonVerdict.SAME, ComparisonVerdict.STEP, ComparisonVerdict.LIMITED, ComparisonVerdict.PARTLY)
@@ -64,9 +66,24 @@ def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit:
         return Trial(peer.name, peer.version, path, None, None, (), f"not compared: {one_line(error)}")
     comparison = result.comparisons[-1]
     loads, alike = _outcome(comparison)
+    if model.path is not None and model.path.suffix == ".onnx" and (loads is None or model.graph.missing_outputs):
+        # The comparison does not open the file: it cannot give the inputs, or leaves outputs out.
+        refusal = file_refusal(peer, model.path)
+        if refusal:
+            return Trial(peer.name, result.version, path, False, False, (), f"refused: {refusal}")
+        loads = True
     reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
     rules = tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
     return Trial(peer.name, result.version, path, loads, alike, rules, _text(comparison, loads, alike))
+
+
+def file_refusal(peer: Peer, path: Path) -> str:
+    """Why a runtime refuses an ONNX file; empty if it loads it."""
+    try:
+        peer.open(OnnxJob(path=str(path))).close()
+    except PeerError as error:
+        return error.text
+    return ""
 
 
 def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:

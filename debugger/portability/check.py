@@ -13,7 +13,7 @@ from .operator_rules import NODE_RULES
 from .rule_context import RuleContext, RuleMatch
 
 #: The newest opset of onnxruntime 1.32.
-_ONNXRUNTIME_OPSET = 26
+_ONNXRUNTIME_OPSET = 28
 
 
 @dataclass(frozen=True)

@@ -194,11 +194,11 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="sort the nodes of the body",
     ),
     "B37": KnownDifference(
-        "the IR specification forbids an input or an initializer of a body with the name of a visible outer value; a"
-        " body's node with such a result is refused by onnxruntime and by loopdbg",
-        {SPECIFICATION: NO},
-        (),
-        ("opendatalab/PDF-Extract-Kit#238", "ROCm/AMDMIGraphX#5078", "onnx/onnx#6955"),
+        "OpenVINO refuses a file with a body whose input has the name of a visible outer value, which the IR"
+        " specification forbids",
+        {OPENVINO: NO, SPECIFICATION: NO},
+        ("failure",),
+        ("opendatalab/PDF-Extract-Kit#238", "ROCm/AMDMIGraphX#5078", "onnx/onnx#6955", PROBE),
         remedy=_RENAME,
     ),
     "B38": KnownDifference(
@@ -283,7 +283,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "onnxruntime, and TensorRT's parser, read no OpenVINO IR",
         {ONNXRUNTIME: NO, TENSORRT: NO},
         evidence=("file formats",),
-        remedy="export the model to ONNX as well; for TensorRT, 'loopdbg convert' writes a script",
+        remedy="export the model to ONNX as well; for TensorRT, convert writes a script of it",
     ),
     "B52": KnownDifference(
         "onnxruntime and the specification refuse a trip count that is not int64, and a condition that is not bool",
@@ -313,7 +313,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="put a Cast before the output of the body",
     ),
     "B56": KnownDifference(
-        "OpenVINO's CPU plugin has no operators that compute with strings",
+        "OpenVINO's CPU plugin has no operators that compute with strings, and no loops without `cond` over them",
         {OPENVINO: NO},
         ("failure",),
         remedy="map the strings to numbers outside the model",
@@ -358,14 +358,14 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "OpenVINO ignores input_forget=1 of an LSTM, and TensorRT refuses it",
         {OPENVINO: DIFFERS, TENSORRT: NO},
         ("values",),
-        remedy="write the cell out as a Loop or Scan (loopdbg shows it as one)",
+        remedy="write the cell out as a Loop or Scan",
     ),
     "B63": KnownDifference(
         "OpenVINO knows the activations Sigmoid, Tanh and Relu of LSTM, GRU and RNN only",
         {OPENVINO: NO},
         ("failure",),
         ("openvinotoolkit/openvino#13470", PROBE),
-        remedy="write the cell out as a Loop or Scan (loopdbg shows it as one)",
+        remedy="write the cell out as a Loop or Scan",
     ),
     "B64": KnownDifference(
         "without activation_alpha and activation_beta, onnxruntime computes Affine, ScaledTanh and ThresholdedRelu of"
@@ -382,7 +382,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="declare the first dimension as unknown",
     ),
     "B66": KnownDifference(
-        "onnxruntime 1.32 reads operator sets up to 26",
+        "onnxruntime 1.32 reads operator sets up to 28",
         {ONNXRUNTIME: NO},
         ("failure",),
         remedy="convert the model to an earlier opset (onnx.version_converter)",
@@ -398,7 +398,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "an operator of a domain of its own: no rule tells whether the target has it",
         {ONNXRUNTIME: Verdict.UNKNOWN, OPENVINO: Verdict.UNKNOWN, TENSORRT: Verdict.UNKNOWN},
         evidence=(),
-        remedy="register the operator with the runtime, and run the check without --no-run",
+        remedy="register the operator with the runtime, and try the model in the runtime",
     ),
     "B69": KnownDifference(
         "a map, such as the output of ZipMap: OpenVINO and TensorRT have no maps",
@@ -410,13 +410,13 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "sequences outside the patterns that are known to load in OpenVINO",
         {OPENVINO: Verdict.UNKNOWN},
         evidence=(),
-        remedy="run the check without --no-run",
+        remedy="try the model in the runtime",
     ),
     "B71": KnownDifference(
         "onnxruntime and OpenVINO read no scripts of TensorRT networks",
         {ONNXRUNTIME: NO, OPENVINO: NO},
         evidence=("file formats",),
-        remedy="'loopdbg diff MODEL --against PEER' converts the network to ONNX",
+        remedy="diff against a runtime converts the network to ONNX",
     ),
     "B72": KnownDifference(
         "OpenVINO does not return the initial value of a carried value after no iteration, if the body's result depends"
@@ -434,10 +434,32 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="pass a true constant as cond",
     ),
     "B74": KnownDifference(
-        "strings that a loop hands through: OpenVINO loads some such loops",
+        "strings in a loop with `cond`: OpenVINO loads it; no rule tells what it computes",
         {OPENVINO: Verdict.UNKNOWN},
         evidence=(),
-        remedy="run the check without --no-run",
+        remedy="try the model in the runtime",
+    ),
+    "B75": KnownDifference(
+        "a bidirectional LSTM, GRU or RNN whose directions have different activations: OpenVINO takes those of the"
+        " first for both, and TensorRT refuses it",
+        {OPENVINO: DIFFERS, TENSORRT: NO},
+        ("values",),
+        ("onnx/onnx-tensorrt docs/operators.md", PROBE),
+        remedy="split it into two operators, one of them with direction=reverse",
+    ),
+    "B76": KnownDifference(
+        "OpenVINO takes the outer value where an initializer of a body has the name of one, which the IR specification"
+        " forbids",
+        {OPENVINO: DIFFERS, SPECIFICATION: NO},
+        ("values",),
+        ("onnx/onnx#6955", PROBE),
+        remedy=_RENAME,
+    ),
+    "B77": KnownDifference(
+        "OpenVINO refuses a Where of Booleans whose condition is also one of the two values",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="use And or Or of the two Booleans",
     ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
@@ -520,18 +542,12 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="cast the value to int32 or float32",
     ),
     "T11": KnownDifference(
-        "TensorRT wants the same activations in both directions of a bidirectional LSTM, GRU or RNN",
-        {TENSORRT: NO},
-        evidence=("onnx/onnx-tensorrt docs/operators.md",),
-        remedy="split it into two operators, one of them with direction=reverse",
-    ),
-    "T12": KnownDifference(
         "TensorRT wants the same rank of both branches of an If",
         {TENSORRT: NO},
         evidence=("onnx/onnx-tensorrt docs/operators.md",),
         remedy="reshape the result of one branch",
     ),
-    "T13": KnownDifference(
+    "T12": KnownDifference(
         "an operator that the support table of TensorRT's parser does not list",
         {TENSORRT: Verdict.UNKNOWN},
         evidence=(),

@@ -55,12 +55,14 @@ def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[t
 def _absent_condition(loop: Loop, value: Value, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Without cond, OpenVINO gives the body's condition the shape [1]."""
     derived = derived_values(loop, [value])
-    carried = next((e for e in loop.back_edges if e.result in derived and not context.rank(e.param)), None)
+    scalars = [edge for edge in loop.back_edges if edge.result in derived and not context.rank(edge.param)]
+    carried = next((edge for edge in scalars if edge.result in derived_values(loop, [edge.param])), None)
     if carried is not None:
         yield "B50", f"OpenVINO refuses this loop: '{carried.param.name}' gets another rank by '{value.name}'."
-    scan = next((s for s in loop.scan_outputs if s.result in derived and not context.rank(s.result)), None)
-    if scan is not None:
-        yield "B73", f"OpenVINO returns '{scan.outer.name}' with one more dimension, that of '{value.name}'."
+    outputs = [scan.outer for scan in loop.scan_outputs if scan.result in derived and not context.rank(scan.result)]
+    outputs += [last.outer for last in loop.last_values if loop.back_edge_for(last) in scalars]
+    if outputs:
+        yield "B73", f"OpenVINO returns '{outputs[0].name}' with one more dimension, that of '{value.name}'."
 
 
 def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:

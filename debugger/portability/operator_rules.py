@@ -39,7 +39,7 @@ def supported_operators(node: Node, scope: Scope, context: RuleContext) -> Itera
     if qualified in UNSUPPORTED or node.domain:
         yield "T8", f"TensorRT's parser does not support {name}."
     elif node.op_type not in SUPPORTED:
-        yield "T13", f"the support table of TensorRT's parser does not list {name}."
+        yield "T12", f"the support table of TensorRT's parser does not list {name}."
 
 
 def kernels(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -137,7 +137,7 @@ def recurrent_operators(node: Node, scope: Scope, context: RuleContext) -> Itera
         yield "B64", f"onnxruntime computes the activation {without_defaults} of {name} with alpha and beta of zero."
     half = len(activations) // 2
     if attributes.get("direction") == "bidirectional" and activations[:half] != activations[half:]:
-        yield "T11", f"TensorRT refuses {name}: its directions have different activations."
+        yield "B75", f"the two directions of {name} have different activations: OpenVINO takes the first for both."
 
 
 def branches(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -148,10 +148,18 @@ def branches(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[s
         ranks = context.rank(first), context.rank(second)
         if None not in ranks and ranks[0] != ranks[1]:
             yield (
-                "T12",
+                "T11",
                 f"TensorRT refuses If '{node.name}': '{first.name}' has {ranks[0]} dimensions, and '{second.name}' of"
                 f" the other branch {ranks[1]}.",
             )
+
+
+def boolean_choices(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A Where of Booleans whose condition is also one of the values."""
+    if node.op_type == "Where" and not node.domain:
+        condition, *values = (None if v is None else context.producers.skip_identities(v) for v in node.inputs)
+        if condition is not None and condition in values:
+            yield "B77", f"OpenVINO refuses Where '{node.name}': its condition is also one of the values."
 
 
 #: All of them.
@@ -162,4 +170,5 @@ NODE_RULES: tuple[NodeRule, ...] = (
     sequences,
     recurrent_operators,
     branches,
+    boolean_choices,
 )

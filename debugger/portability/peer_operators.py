@@ -57,6 +57,7 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         23: ("T1: float4e2m1",),
     },
     "CastLike": {23: ("T1: float4e2m1", "T2: float4e2m1")},
+    "CausalConvWithState": {27: ("T: bfloat16 float float16",)},
     "Ceil": {1: ("T: double float",), 6: (), 13: ("T: bfloat16",)},
     "CenterCropPad": {18: ("T: bfloat16 int16 string uint16",)},
     "Clip": {1: ("T: double float",), 6: ("T: double",), 12: ("T: int16 uint16",), 13: ()},
@@ -74,8 +75,18 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         1: ("T: bool int16 int32 int64 int8 string uint16 uint32 uint64 uint8",),
         11: ("T: bool int16 int32 int64 string uint16 uint32 uint64",),
         13: ("T: bfloat16 bool int16 int32 int64 string uint16 uint32 uint64",),
+        28: (),
     },
-    "DequantizeLinear": {19: ("T2: bfloat16",), 23: ("T1: float4e2m1",)},
+    "DequantizeLinear": {
+        19: ("T2: bfloat16",),
+        23: ("T1: float4e2m1",),
+        28: (
+            "T1: float4e2m1 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz int16 int2 int32 int4 int8 uint16",
+            "T1: uint2 uint4 uint8",
+            "T2: float",
+            "T3: float",
+        ),
+    },
     "Det": {11: ("T: double",), 22: ("T: bfloat16 double",)},
     "Div": {
         1: ("T: double float",),
@@ -186,6 +197,19 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
             "T1: double int16 int8 uint16 uint32 uint64 uint8",
             "T2: double int16 int32 int64 int8 uint16 uint32 uint64 uint8",
             "T3: bool double int16 int32 int64 int8 string uint16 uint32 uint64 uint8",
+        ),
+        28: (
+            "T1: double int16 int8 uint16 uint32 uint64 uint8",
+            "T2: double int16 int32 int64 int8 uint16 uint32 uint64 uint8",
+            "T3: bfloat16 bool double int16 int32 int64 int8 string uint16 uint32 uint64 uint8",
+        ),
+    },
+    "OptionalGetElement": {28: ("O: float", "V: float")},
+    "OptionalHasElement": {
+        28: (
+            "O: bfloat16 bool double float float16 float4e2m1 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz",
+            "O: float8e8m0 int16 int2 int32 int4 int64 int8 string uint16 uint2 uint32 uint4 uint64 uint8",
+            "B: bool",
         )
     },
     "Or": {1: ("T: bool", "T1: bool"), 7: ()},
@@ -234,6 +258,7 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         19: ("T1: bfloat16 int32",),
         23: ("T1: bfloat16 int32", "T2: bfloat16 int32"),
         24: ("T1: bfloat16 int32", "T2: bfloat16 float8e8m0 int32"),
+        28: ("T1: bfloat16 float float16 int32", "T2: bfloat16 float float16 float8e8m0 int32", "T3: uint8"),
     },
     "RNN": {1: ("T: double float", "T1: int32"), 7: ("T: double",), 22: ("T: bfloat16 double",)},
     "RandomNormal": {22: ("T: float",)},
@@ -296,6 +321,7 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
     "SpaceToDepth": {
         1: ("T: bool int16 int32 int64 string uint16 uint32 uint64",),
         13: ("T: bfloat16 bool int16 int32 int64 string uint16 uint32 uint64",),
+        28: (),
     },
     "Split": {1: ("T: double float",), 2: ()},
     "Sqrt": {1: ("T: double float",), 6: (), 13: ("T: bfloat16",)},
@@ -312,6 +338,7 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         13: ("T: bfloat16",),
     },
     "Sum": {1: ("T: double float",), 6: (), 13: ("T: bfloat16",)},
+    "SwiGLU": {28: ("T: bfloat16 double float float16",)},
     "Swish": {24: ("T: bfloat16",)},
     "Tan": {7: ("T: double",), 22: ("T: bfloat16 double",)},
     "Tanh": {1: ("T: double float",), 6: (), 13: ("T: bfloat16",)},

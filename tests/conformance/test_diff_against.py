@@ -184,6 +184,10 @@ PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
 }
 
 
+#: Rules that apply wherever another one does.
+MORE_GENERAL = {"B8": ("B49",), "B28": ("B37",)}
+
+
 def saved(folder: Path, text: str) -> loopdbg.Model:
     """The model from a file: peers read the file itself."""
     path = folder / "model.onnx"

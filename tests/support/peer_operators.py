@@ -21,7 +21,7 @@ from loopdbg.debugger import portability
 
 OUTPUT_PATH = Path(portability.__file__).with_name("peer_operators.py")
 #: The newest opset of onnxruntime 1.32.
-NEWEST_OPSET = 26
+NEWEST_OPSET = 28
 #: Of the types in one entry.
 _ROW_WIDTH = 100
 #: They have no type of their own, or are judged by their patterns (sequences).

@@ -104,7 +104,9 @@ def _fixed_sizes(graph: Graph) -> Iterator[Note]:
     for first, *more_sizes in groups.values():
         others = len({fixed.node for fixed in more_sizes} - {first.node})
         end = f"; so does {count_text(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
-        yield Note("B60", f"{first}{end if others else ''}. The size of an example may have been exported as a constant.")
+        yield Note(
+            "B60", f"{first}{end if others else ''}. The size of an example may have been exported as a constant."
+        )
 
 
 def _shared_results(graph: Graph, outer: Sequence[Value | None], owner: str) -> Iterator[Note]:
@@ -148,10 +150,13 @@ def _softmax(node: Operation) -> Iterator[Note]:
 
 def hidden_name_note(kind: str, name: str, suffix: str) -> Note:
     """The note on a name of a body that is visible outside as well. ``kind``: ``input`` or ``initializer``."""
+    rule, openvino = (
+        ("B37", "OpenVINO refuses the file") if kind == "input" else ("B76", "OpenVINO takes the outer one")
+    )
     return Note(
-        "B37",
+        rule,
         f"the {kind} '{name}'{suffix} hides an outer value of that name, which the IR specification forbids; it is the"
-        " body's, as in onnxruntime and OpenVINO (onnx.reference can take the outer one).",
+        f" body's, as in onnxruntime ({openvino}, and onnx.reference can take the outer one).",
     )
 
 
