@@ -14,7 +14,7 @@ from ..peers.process import PEERS, Peer
 from ..portability.check import findings_for, match_rules
 from ..portability.rule_context import RuleMatch
 from .target_report import TargetReport, report_rules, report_trials
-from .trial import Trial, file_refusal, try_loops, try_model
+from .trial import Trial, file_refusal, short_failure, try_loops, try_model
 
 
 def installed_peers(targets: Sequence[str]) -> list[str]:
@@ -76,7 +76,7 @@ def _try_file(path: str, target: str, timeout: float) -> Trial:
     """Whether a runtime loads a file that cannot be run here."""
     with Peer(target, timeout) as peer:
         refusal = file_refusal(peer, Path(path))
-        text = f"refused: {refusal}" if refusal else "loads; not compared, as it is rejected here"
+        text = f"refused: {short_failure(refusal)}" if refusal else "loads; not compared, as it is rejected here"
         return Trial(target, peer.version, MAIN, not refusal, False if refusal else None, (), text)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import LoopdbgError, one_line
-from ...runtime.graph import MAIN
+from ...runtime.graph import MAIN, System
 from ...runtime.model import Data, Model, load
+from ...runtime.modelfile.onnx_storage import read_model, write_model
 from ..compare.live_peer.peer_comparison import compare_with_peer
 from ..compare.report.findings import Comparison, Difference
 from ..compare.report.findings import Verdict as ComparisonVerdict
@@ -21,6 +22,8 @@ from ..peers.process import Peer, PeerError
 
 #: Verdicts of a comparison without a difference.
 _ALIKE = (ComparisonVerdict.SAME, ComparisonVerdict.STEP, ComparisonVerdict.LIMITED, ComparisonVerdict.PARTLY)
+#: Messages of the runtimes begin with their own source files, and end with the reason.
+_MAX_MESSAGE_CHARS = 240
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,13 @@ class Trial:
 
 
 def try_model(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Trial:
-    """Try the whole model."""
-    return _try(model, inputs, peer, MAIN, limit)
+    """Try the whole model, one of ONNX as an .onnx file: OpenVINO loads more from memory than from a file."""
+    if model.graph.system is not System.ONNX or model.path is None or model.path.suffix == ".onnx":
+        return _try(model, inputs, peer, MAIN, limit)
+    with scratch_folder() as folder:
+        path = folder / f"{model.path.stem}.onnx"
+        write_model(read_model(model.path), path)
+        return _try(load(path), inputs, peer, MAIN, limit)
 
 
 def try_loops(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Iterator[Trial]:
@@ -70,7 +78,7 @@ def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit:
         # The comparison does not open the file: it cannot give the inputs, or leaves outputs out.
         refusal = file_refusal(peer, model.path)
         if refusal:
-            return Trial(peer.name, result.version, path, False, False, (), f"refused: {refusal}")
+            return Trial(peer.name, result.version, path, False, False, (), f"refused: {short_failure(refusal)}")
         loads = True
     reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
     rules = tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
@@ -86,6 +94,13 @@ def file_refusal(peer: Peer, path: Path) -> str:
     return ""
 
 
+def short_failure(text: str) -> str:
+    """The end of a runtime's message, which has the reason."""
+    if len(text) <= _MAX_MESSAGE_CHARS:
+        return text
+    return f"... {text[-_MAX_MESSAGE_CHARS:].partition(' ')[2]}"
+
+
 def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
     if comparison.failures:
         return comparison.failures[0].kind != "refused", False
@@ -99,7 +114,7 @@ def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
 def _text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str:
     if comparison.failures:
         failure = comparison.failures[0]
-        return f"{'refused' if not loads else failure.kind}: {failure.text}"
+        return f"{'refused' if not loads else failure.kind}: {short_failure(failure.text)}"
     if alike:
         return "loads and computes the same"
     if alike is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ....debugger.export_formats.junit import JUnitCase
 from ....debugger.peer_trials.target_report import TargetReport
+from ....debugger.peer_trials.trial import Trial
 from ....debugger.portability.check import Finding
 from ....debugger.portability.known_differences import SPECIFICATION, Verdict
 from ....runtime.graph import MAIN, Node, walk
@@ -35,9 +36,12 @@ def check_lines(report: ModelReport) -> Iterator[str]:
             yield f"  {escape_unprintable(_finding_line(finding, target, count))}"
         for text in target.contradictions:
             yield f"  {target.target}: CONTRADICTION: {escape_unprintable(text)}"
-        for trial in target.trials:
-            if not trial.alike:
-                yield f"  {target.target}: run of {escape_unprintable(f'{trial.path}: {trial.text}')}"
+        whole, *alone = target.trials or [None]
+        if whole is not None and not whole.alike:
+            yield f"  {target.target}: run of the model: {escape_unprintable(whole.text)}"
+            for trial in alone:
+                same = trial.text == whole.text or (trial.loads, whole.loads) == (False, False)
+                yield f"  {target.target}: run of {escape_unprintable(trial.path)} alone: {_trial_text(trial, same)}"
     width = max((len(target.target) for target in report.targets), default=0)
     for target in report.targets:
         yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_summary(target)}"
@@ -132,6 +136,13 @@ def _source_text(finding: Finding, target: TargetReport) -> str:
 
 def _verdict_text(target: str, verdict: Verdict) -> str:
     return "is not valid" if target == SPECIFICATION and verdict is Verdict.DOES_NOT_LOAD else verdict.value
+
+
+def _trial_text(trial: Trial, same: bool) -> str:
+    """The result of a loop alone; ``same``: as that of the whole model."""
+    if same:
+        return "refused too" if not trial.loads else "the same"
+    return escape_unprintable(trial.text)
 
 
 def _summary(target: TargetReport) -> str:
