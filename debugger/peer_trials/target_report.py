@@ -65,8 +65,6 @@ def report_trials(
     elif whole.loads:
         _compare_run(state, whole)
     verdict = verdict_of(state.findings, target)
-    if whole.alike and not state.contradictions:
-        verdict = Verdict.FINE
     return TargetReport(
         target, verdict, tuple(state.findings), whole.version, tuple(trials), tuple(state.contradictions)
     )

@@ -476,7 +476,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
             TENSORRT: Verdict.UNKNOWN,
         },
         evidence=("ONNX and OpenVINO specifications",),
-        remedy="see the error",
+        remedy="change the file as the error says",
     ),
     "T1": KnownDifference(
         "a loop without trip count and `cond` has no trip limit in TensorRT, which is a build error",

@@ -128,7 +128,7 @@ def _source_text(finding: Finding, target: TargetReport) -> str:
         return f"run with {target.version}{rule}"
     outcomes = {
         True: f"; a run with {target.version} agrees",
-        False: f"; not so in a run with {target.version}",
+        False: f"; not seen in a run with {target.version}, with these inputs",
         None: ", not run",
     }
     return f"rule {finding.rule}{outcomes[finding.confirmed]}"
@@ -141,7 +141,7 @@ def _verdict_text(target: str, verdict: Verdict) -> str:
 def _trial_text(trial: Trial, same: bool) -> str:
     """The result of a loop alone; ``same``: as that of the whole model."""
     if same:
-        return "refused too" if not trial.loads else "the same"
+        return "refused too" if not trial.loads else "as the model"
     return escape_unprintable(trial.text)
 
 

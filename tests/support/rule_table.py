@@ -1,0 +1,37 @@
+"""Writes the table of rules in docs/check.md: ``python tests/support/rule_table.py``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, KnownDifference, Verdict
+
+PAGE = Path(__file__).parents[2] / "docs" / "check.md"
+_PART = re.compile(r"(<!-- rules -->\n).*?(<!-- end -->)", re.S)
+_HEAD = "| rule | what it is about | verdicts | evidence | what to do |\n| --- | --- | --- | --- | --- |\n"
+_ISSUE = re.compile(r"^([\w.-]+/[\w.-]+)#(\d+)$")
+
+
+def _row(label: str, rule: KnownDifference) -> str:
+    verdicts: dict[Verdict, list[str]] = {}
+    for target, verdict in rule.verdicts.items():
+        verdicts.setdefault(verdict, []).append(target)
+    texts = "; ".join(f"{', '.join(targets)}: {verdict.value}" for verdict, targets in verdicts.items())
+    run = " (if a run shows it)" if rule.needs_run and texts else ""
+    return f"| {label} | {rule.text} | {texts}{run} | {', '.join(map(_evidence, rule.evidence))} | {rule.remedy} |\n"
+
+
+def _evidence(text: str) -> str:
+    issue = _ISSUE.match(text)
+    return f"[{text}](https://github.com/{issue[1]}/issues/{issue[2]})" if issue else text
+
+
+def render(page: str) -> str:
+    """A page with the table of all rules."""
+    rows = "".join(_row(label, rule) for label, rule in KNOWN_DIFFERENCES.items())
+    return _PART.sub(lambda match: f"{match[1]}{_HEAD}{rows}{match[2]}", page)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
