@@ -419,11 +419,10 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="diff against a runtime converts the network to ONNX",
     ),
     "B72": KnownDifference(
-        "OpenVINO does not return the initial value of a carried value after no iteration, if the body's result depends"
-        " on nothing that the loop changes",
+        "OpenVINO does not return the initial value of a carried value after no iteration if the body does not read it",
         {OPENVINO: DIFFERS},
         ("values",),
-        remedy="let the result depend on the carried value, for example by adding zero times it",
+        remedy="let the body read the carried value, for example by adding zero times it to the result",
         needs_run=True,
     ),
     "B73": KnownDifference(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from ...runtime.frontends.onnx.type_checks import schema_type_text
-from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType
+from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, captured_values
 from ...runtime.ops.onnx_schemas import schema_for
 from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from .rule_context import SEQUENCE_PRODUCERS, RuleContext, Scope
@@ -76,7 +76,8 @@ def strings(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[st
     """Strings that OpenVINO or TensorRT would have to compute with."""
     if isinstance(node, Operation) and node.op_type in ("Identity", "Constant"):
         return
-    value = next((v for v in node.inputs if (dtype := context.dtype(v)) is not None and dtype.hasobject), None)
+    values = [*node.inputs, *captured_values(node.body)] if isinstance(node, Loop) else node.inputs
+    value = next((v for v in values if (dtype := context.dtype(v)) is not None and dtype.hasobject), None)
     if value is None:
         return
     if isinstance(node, Loop):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,14 @@ from ...runtime.graph import (
     walk,
 )
 from ...runtime.graph.producers import ProducerMap
+from ...runtime.ops.onnx_schemas import schema_for
 from ...runtime.ops.type_constraints import DtypeInference
+
+_SINGLE_TYPES = {
+    "tensor(bool)": np.dtype(bool),
+    "tensor(int64)": np.dtype(np.int64),
+    "tensor(string)": np.dtype(object),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,14 @@ class RuleContext:
 
     def dtype(self, value: Value | None) -> np.dtype[Any] | None:
         """The element type of a tensor, declared or inferred."""
-        return self._dtypes.dtype_of(value)
+        known = self._dtypes.dtype_of(value)
+        if value is None or known is not None:
+            return known
+        source = self.producers.skip_identities(value)
+        node = self.producers.producer(source)
+        if not isinstance(node, Operation) or node.domain:
+            return None
+        return _fixed_output_dtype(node.op_type, node.version, node.outputs.index(source))
 
     def is_sequence(self, value: Value | None) -> bool:
         """Whether a value is declared as a sequence, or computed by an operator that returns one."""
@@ -119,10 +133,21 @@ def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
     return derived
 
 
-def independent_results(loop: Loop) -> list[BackEdge]:
-    """The back edges whose result depends on nothing that changes from iteration to iteration."""
-    derived = derived_values(loop, loop.body.inputs)
-    return [edge for edge in loop.back_edges if edge.result not in derived]
+def unread_parameters(loop: Loop) -> list[BackEdge]:
+    """The back edges whose parameter the body does not read: only the initial value and the last result matter."""
+    read = values_read(loop.body)
+    return [edge for edge in loop.back_edges if edge.param not in read]
+
+
+@cache
+def _fixed_output_dtype(op_type: str, version: int, position: int) -> np.dtype[Any] | None:
+    """The element type of an operator's output, if its schema allows one only: that of Less is bool."""
+    schema = schema_for(op_type, version, "")
+    if schema is None or position >= len(schema.outputs):
+        return None
+    text = schema.outputs[position].type_str
+    allowed = next((list(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == text), [text])
+    return _SINGLE_TYPES.get(allowed[0]) if len(allowed) == 1 else None
 
 
 def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[Scope]:

@@ -25,7 +25,7 @@ from ....runtime.graph import (
 from ....runtime.model import Data
 from ...peers.process import LoadedModel, Peer, PeerError
 from ...portability.check import match_loop_rules
-from ...portability.rule_context import independent_results
+from ...portability.rule_context import unread_parameters
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
 from ..causes.quantization_step import QuantizationSteps
@@ -255,7 +255,7 @@ def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
     ):
         text = "the shape of a state changes: onnxruntime fails, and openvino returns uninitialised memory."
         reasons.append(DivergenceReason("B67", text))
-    if not profile.trips and (edges := independent_results(loop)):
+    if not profile.trips and (edges := unread_parameters(loop)):
         text = f"openvino does not return the initial value of '{edges[0].param.name}' after no iteration."
         reasons.append(DivergenceReason("B72", text))
     return reasons
