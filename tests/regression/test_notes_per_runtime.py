@@ -54,7 +54,7 @@ def test_an_order_in_which_nodes_cannot_run(inside: bool) -> None:
     exchanged(source, body_of(source) if inside else source.graph)
     assert opens(source) is not inside
     (note,) = load_proto(source).graph.notes
-    assert ("refuses this body" in note) is inside and ("sorts them as well" in note) is not inside
+    assert ("each refuses this body" in note) is inside and ("sorts them as well" in note) is not inside
 
 
 def test_a_name_that_is_hidden() -> None:

@@ -319,7 +319,7 @@ class _OnnxGraphReader:
     def read_nodes(self, scope: NameScope) -> None:
         order = topological_node_order(scope.proto.node)
         if any(position != k for k, position in enumerate(order)):
-            body_text = "onnxruntime sorts the main graph alone and refuses this body"
+            body_text = "onnxruntime and OpenVINO sort the main graph alone: each refuses this body"
             sentence = body_text if scope.location_text else "onnxruntime sorts them as well"
             self.notes.append(
                 Note(
