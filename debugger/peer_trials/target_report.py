@@ -34,7 +34,7 @@ class _Reconciliation:
     findings: list[Finding]
     contradictions: list[str] = field(default_factory=list)
 
-    def of(self, verdict: Verdict) -> list[Finding]:
+    def with_verdict(self, verdict: Verdict) -> list[Finding]:
         return [finding for finding in self.findings if finding.verdict is verdict]
 
     def confirm(self, verdict: Verdict, confirmed: bool) -> None:
@@ -72,13 +72,15 @@ def report_trials(
 
 def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool) -> None:
     """The target refused the model: a rule has to tell why."""
-    is_unknown = is_rejected or bool(state.of(Verdict.UNKNOWN))
+    is_unknown = is_rejected or bool(state.with_verdict(Verdict.UNKNOWN))
     state.drop(Verdict.UNKNOWN)
-    if state.of(Verdict.DOES_NOT_LOAD):
+    if state.with_verdict(Verdict.DOES_NOT_LOAD):
         state.confirm(Verdict.DOES_NOT_LOAD, True)
         return
     # A rule about wrong values may know that the target refuses some of these models.
-    may_fail = any("failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.of(Verdict.DIFFERS))
+    may_fail = any(
+        "failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.with_verdict(Verdict.DIFFERS)
+    )
     if not is_unknown and not may_fail:
         state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
     refused = [trial for trial in loops if trial.loads is False]
@@ -88,7 +90,7 @@ def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial
 def _compare_run(state: _Reconciliation, whole: Trial) -> None:
     """The target loaded the model."""
     name = f"{whole.target} {whole.version}"
-    for finding in state.of(Verdict.DOES_NOT_LOAD):
+    for finding in state.with_verdict(Verdict.DOES_NOT_LOAD):
         state.contradictions.append(f"{name} loads the model, against rule {finding.rule}")
     state.confirm(Verdict.DOES_NOT_LOAD, False)
     if whole.alike is not None:
@@ -99,10 +101,10 @@ def _compare_run(state: _Reconciliation, whole: Trial) -> None:
     elif whole.alike is False:
         known = {finding.rule for finding in state.findings}
         unseen = [rule for rule in whole.rules if rule in KNOWN_DIFFERENCES and rule not in known]
-        if not state.of(Verdict.DIFFERS) and not unseen:
+        if not state.with_verdict(Verdict.DIFFERS) and not unseen:
             state.contradictions.append(f"{name} behaves differently, and no rule says so")
         state.confirm(Verdict.DIFFERS, True)
-        rules = unseen or ([] if state.of(Verdict.DIFFERS) else [""])
+        rules = unseen or ([] if state.with_verdict(Verdict.DIFFERS) else [""])
         state.findings += [_finding_of_run(whole, Verdict.DIFFERS, rule) for rule in rules]
 
 

@@ -407,7 +407,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="export without ZipMap (skl2onnx: options zipmap=False); the tensor before it has the same numbers",
     ),
     "B70": KnownDifference(
-        "sequences outside the patterns that are known to load in OpenVINO",
+        "loops that append to a sequence, and SequenceAt or SequenceErase: OpenVINO converts some of them",
         {OPENVINO: Verdict.UNKNOWN},
         evidence=(),
         remedy="try the model in the runtime",

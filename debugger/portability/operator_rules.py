@@ -96,10 +96,10 @@ def sequences(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[
     if isinstance(node, Loop):
         for edge in node.back_edges:
             if context.is_sequence(edge.param) or context.is_sequence(edge.result):
-                if not _appends(edge, context):
+                if _appends(edge, context):
+                    yield "B70", f"OpenVINO converts some loops that append to a sequence, as {name} does."
+                else:
                     yield "B57", f"OpenVINO refuses {name}: it carries the sequence '{edge.param.name}'."
-                elif scope.loops:
-                    yield "B70", f"{name} appends to the sequence '{edge.param.name}' inside another loop."
     elif node.domain or node.op_type not in _SEQUENCE_OPERATORS:
         return
     elif node.op_type == "SequenceMap" or (node.op_type == "SequenceAt" and scope.loops):

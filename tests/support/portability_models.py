@@ -1,4 +1,4 @@
-"""Small models on which one rule of ``check`` each applies, rebuilt from public reports, and sound ones beside them."""
+"""Small models on which one rule of ``check`` each applies, rebuilt from public reports, and sound models."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "B57",
         _SEQUENCES.format(result="seq(float[2]) s", nodes="xo = SequenceInsert (x, v)", after=""),
         _TWO,
-        ("T8",),
+        ("B70", "T8"),
     ),
     _text(
         "elements of a sequence inside a loop",
@@ -377,7 +377,7 @@ RULE_CASES: tuple[RuleCase, ...] = (
         " SequenceMap <body: graph = b (float[2] x) => (float[2] y) { y = Add (x, x) }> (s) a = ConcatFromSequence"
         " <axis = 0> (t) }",
         {"v": np.arange(6, dtype=np.float32)},
-        ("T8",),
+        ("B70", "T8"),
     ),
     _text(
         "an operator that OpenVINO lacks",
@@ -391,6 +391,15 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "B59",
         "g (bool[2] c, bool[2] v) => (bool[2] a) { a = Where (c, v, v) }",
         {"c": np.array([True, False]), "v": np.array([True, True])},
+    ),
+    _text(
+        "a sequence that is built and joined",
+        "B70",
+        _SEQUENCES.format(
+            result="float[N] a", nodes="xo = SequenceInsert (x, v)", after="a = ConcatFromSequence <axis = 0> (s)"
+        ),
+        _TWO,
+        ("T8",),
     ),
     _text(
         "a Where whose condition is a value too",
@@ -548,14 +557,6 @@ SOUND_CASES: tuple[RuleCase, ...] = (
         {"m": _M, "v": _V},
     ),
     _scan("a Scan", "", "so = Add (k, x) y = Identity (so)", "float so, float y"),
-    _text(
-        "a sequence that is built and joined",
-        "",
-        _SEQUENCES.format(
-            result="float[N] a", nodes="xo = SequenceInsert (x, v)", after="a = ConcatFromSequence <axis = 0> (s)"
-        ),
-        _TWO,
-    ),
     _recurrent("LSTM", "", "LSTM"),
     _recurrent("GRU with clip", "", "GRU", clip=0.5),
     _recurrent("RNN with Relu", "", "RNN", activations=["Relu"]),

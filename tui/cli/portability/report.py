@@ -36,8 +36,8 @@ def check_lines(report: ModelReport) -> Iterator[str]:
             yield f"  {escape_unprintable(_finding_line(finding, target, count))}"
         for text in target.contradictions:
             yield f"  {target.target}: CONTRADICTION: {escape_unprintable(text)}"
-        whole, *alone = target.trials or [None]
-        if whole is not None and not whole.alike:
+        if target.trials and not target.trials[0].alike:
+            whole, *alone = target.trials
             yield f"  {target.target}: run of the model: {escape_unprintable(whole.text)}"
             for trial in alone:
                 same = trial.text == whole.text or (trial.loads, whole.loads) == (False, False)
