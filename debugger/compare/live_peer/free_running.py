@@ -14,6 +14,7 @@ import numpy as np
 
 from ....runtime.errors import UnsupportedError, one_line
 from ....runtime.graph import (
+    BackEdge,
     Graph,
     Loop,
     StoppedBy,
@@ -250,9 +251,7 @@ def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
     if loop.counted_by_slices and not profile.trips:
         text = "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory."
         reasons.append(DivergenceReason("B19", text))
-    if loop.counted_by_slices and any(
-        profile.types.get(edge.result, edge.param.type) is None and _is_numeric(edge.param) for edge in loop.back_edges
-    ):
+    if loop.counted_by_slices and any(_changes_shape(edge, profile) for edge in loop.back_edges):
         text = "the shape of a state changes: onnxruntime fails, and openvino returns uninitialised memory."
         reasons.append(DivergenceReason("B67", text))
     if not profile.trips and (edges := unread_parameters(loop)):
@@ -261,9 +260,10 @@ def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
     return reasons
 
 
-def _is_numeric(value: Value) -> bool:
-    dtype = value.type.dtype if isinstance(value.type, TensorType) else None
-    return dtype is not None and not dtype.hasobject
+def _changes_shape(edge: BackEdge, profile: LoopProfile) -> bool:
+    """Whether a numeric state had several shapes."""
+    first = profile.initial_types.get(edge.result)
+    return first is not None and edge.result in profile.types and profile.types[edge.result] != first
 
 
 def _as_arrays(value: Any) -> Any:

@@ -25,6 +25,8 @@ class LoopProfile:
     first_ignored_stop: int | None = None
     #: Back edge's result -> its type; None if it changed or is not a tensor.
     types: dict[Value, TensorType | None] = field(default_factory=dict)
+    #: Back edge's result -> the type of its last initial value; None if it is not a tensor.
+    initial_types: dict[Value, TensorType | None] = field(default_factory=dict)
     #: Total bytes of the typed values over all iterations.
     nbytes: dict[Value, int] = field(default_factory=dict)
 
@@ -50,6 +52,8 @@ class RunProfile:
                     self.first_wide_value = name, f"{frame.path}, iteration {frame.iteration}"
                     break
         if not frame.iteration:
+            for edge in loop.back_edges:
+                profile.initial_types[edge.result] = _tensor_type(carried[edge.param.name])
             return
         profile.iterations += 1
         for edge in loop.back_edges:
