@@ -30,7 +30,8 @@ def error_sentences(kind: str, message: str) -> str:
     if len(text) <= MAX_CHARS:
         return text
     sentences = _SENTENCE_END.split(text)
-    first, last = [], []
+    first: list[str] = []
+    last: list[str] = []
     budget = MAX_CHARS - len(_OMITTED)
     while sentences:
         # The cause is at the end: the last sentences have two thirds of the space.

@@ -460,6 +460,36 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         ("failure",),
         remedy="use And or Or of the two Booleans",
     ),
+    "B80": KnownDifference(
+        "OpenVINO keeps nothing of what a request assigns to a variable that is declared with a dynamic shape; what"
+        " reads it may get uninitialised memory",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="declare the shape of the variable",
+        needs_run=True,
+    ),
+    "B81": KnownDifference(
+        "OpenVINO ignores the sequence lengths of LSTM, GRU or RNN in a model of dynamic shape",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="declare the shapes",
+        needs_run=True,
+    ),
+    "B82": KnownDifference(
+        "a runtime or a framework computes a recurrent operator with another attribute, such as `linear_before_reset`"
+        " of a GRU",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
+        ("values",),
+        remedy="set the attribute as the framework computes",
+        needs_run=True,
+    ),
+    "B83": KnownDifference(
+        "OpenVINO computes in the precision that `INFERENCE_PRECISION_HINT` says, such as bf16",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="set INFERENCE_PRECISION_HINT=f32",
+        needs_run=True,
+    ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
         {SPECIFICATION: NO},

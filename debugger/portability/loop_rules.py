@@ -36,7 +36,7 @@ def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[t
     if value is None:
         return
     result = loop.condition or loop.ignored_condition
-    forwarding = None if result is None else context.producers.producer(result)
+    forwarding = None if result is None else context.producers.get(result)
     if forwarding is not None and (forwarding.op_type != "Identity" or forwarding.inputs[0] is not value):
         forwarding = None
     readers = [node for node in context.readers(value, loop.body) if node is not forwarding]
@@ -112,7 +112,7 @@ def carried_shapes(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[t
     """Carried values that change their rank or their shape."""
     for edge in loop.back_edges:
         source = context.producers.skip_identities(edge.result)
-        node = context.producers.producer(source)
+        node = context.producers.get(source)
         operands = [] if node is None else [context.producers.skip_identities(v) for v in node.inputs if v is not None]
         changes_rank = node is not None and node.op_type in _RANK_CHANGING and operands[:1] == [edge.param]
         grows = isinstance(node, Operation) and node.op_type == "Concat" and edge.param in operands

@@ -110,7 +110,7 @@ def sequences(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[
 
 def _appends(edge: BackEdge, context: RuleContext) -> bool:
     """Whether a body appends to a sequence and does nothing else with it."""
-    writer = context.producers.producer(context.producers.skip_identities(edge.result))
+    writer = context.producers.get(context.producers.skip_identities(edge.result))
     return (
         writer is not None
         and writer.op_type == "SequenceInsert"

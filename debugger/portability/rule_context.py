@@ -82,7 +82,7 @@ class RuleContext:
         if value is None or known is not None:
             return known
         source = self.producers.skip_identities(value)
-        node = self.producers.producer(source)
+        node = self.producers.get(source)
         if not isinstance(node, Operation) or node.domain:
             return None
         return _fixed_output_dtype(node.op_type, node.version, node.outputs.index(source))
@@ -93,12 +93,12 @@ class RuleContext:
             return False
         if isinstance(value.type, SequenceType):
             return True
-        node = self.producers.producer(self.producers.skip_identities(value))
+        node = self.producers.get(self.producers.skip_identities(value))
         return node is not None and not node.domain and node.op_type in SEQUENCE_PRODUCERS
 
     def rank(self, value: Value) -> int | None:
         """The number of dimensions of a tensor; None where it is unknown."""
-        node = self.producers.producer(value)
+        node = self.producers.get(value)
         if isinstance(node, Operation) and node.op_type == "Constant" and not node.domain:
             data = next(iter(node.attributes.values()), None)
             return data.ndim if isinstance(data, np.ndarray) else None
@@ -108,7 +108,7 @@ class RuleContext:
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant of the model."""
-        node = self.producers.producer(value)
+        node = self.producers.get(value)
         return value.constant is not None or (node is not None and node.op_type == "Constant" and not node.domain)
 
     def readers(self, value: Value, graph: Graph) -> list[Node]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...runtime.frame import Frame, FrameInternals, frame_reader
 from ...runtime.graph import StoppedBy

@@ -77,7 +77,7 @@ def test_variables_that_keep_nothing_are_recognized(tmp_path: Path, forgetful: P
     model = loopdbg.load(save_model(tmp_path, -1)).over_requests()
     result = compare_with_peer(model, {"x": REQUESTS}, forgetful, ComparisonOptions(), lockstep=False)
     (free,) = result.comparisons
-    assert [reason.rule for reason in free.reasons] == ["B70"]
+    assert [reason.rule for reason in free.reasons] == ["B80"]
     assert free.demonstration is not None and free.demonstration.method == "rule"
 
 
@@ -108,5 +108,5 @@ def test_precision_that_a_run_was_set_to(tmp_path: Path, capsys: pytest.CaptureF
     assert (report["verdict"], report["peer"]["usual_precision"]) == ("same", "bf16")
     report = json.loads(run_cli(capsys, *words, "--peer-option", "INFERENCE_PRECISION_HINT=bf16").out)
     free = report["comparisons"][1]
-    assert (free["verdict"], [reason["rule"] for reason in free["reasons"]]) == ("differ", ["B73"])
+    assert (free["verdict"], [reason["rule"] for reason in free["reasons"]]) == ("differ", ["B83"])
     assert (free["demonstration"]["method"], free["outputs"]["node"]) == ("rule", None)

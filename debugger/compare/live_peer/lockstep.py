@@ -299,7 +299,7 @@ class Lockstep:
     def _find_lost_variables(
         self, state: _LockstepLoop, outputs: Mapping[Value, Any], own_results: Mapping[Value, tuple[str, str, Any]]
     ) -> None:
-        """Rule B70, if a variable of dynamic shape does not keep what a request assigns to it."""
+        """Rule B80, if a variable of dynamic shape does not keep what a request assigns to it."""
         first = state.findings.first
         for value, (role, name, our_value) in own_results.items():
             if role != "carried" or np.shape(outputs[value]) == np.shape(our_value) or not has_dynamic_shape(value):
@@ -309,7 +309,7 @@ class Lockstep:
                 f" a dynamic shape: its shape is {list(np.shape(outputs[value]))} then, and that of the assigned value"
                 f" is {list(np.shape(our_value))}. What reads it may get uninitialised memory."
             )
-            self.result.reasons.append(DivergenceReason("B70", text))
+            self.result.reasons.append(DivergenceReason("B80", text))
             if first is not None and first.role == "carried":
                 state.findings.cause = Cause(remark="the outputs of the request are the same; it is not kept")
             return

@@ -66,11 +66,11 @@ def usual_precision(peer: Peer, graph: Graph) -> str:
 
 
 def blame_precision(comparison: Comparison, peer: Peer, precision: str) -> None:
-    """Record rule B73: a peer differs only because it computes in another precision. No node is to blame."""
+    """Record rule B83: a peer differs only because it computes in another precision. No node is to blame."""
     bits = _REDUCED_PRECISIONS[precision]
     text = f"with {PRECISION_OPTION}=f32 in place of {precision}, {peer.name} gives the same numbers as loopdbg"
     reason = f"{peer.name} rounds to {precision}, which has {bits} significant bits, as {PRECISION_OPTION} says."
-    FoundDeviation(DivergenceReason("B73", reason), Demonstration("rule", text, 1)).record_in(comparison)
+    FoundDeviation(DivergenceReason("B83", reason), Demonstration("rule", text, 1)).record_in(comparison)
     rounding = Cause(remark=f"rounding to {precision}")
     for loop in comparison.loops:
         loop.cause = loop.cause and rounding

@@ -30,7 +30,7 @@ from ....runtime.graph import (
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import Model
 from ...peers.process import PEERS
-from ..report.runtime_rules import RULES
+from ...portability.known_differences import KNOWN_DIFFERENCES
 
 _INT64 = np.dtype(np.int64)
 #: Element types in ONNX files.
@@ -89,7 +89,7 @@ def _unfollowed_notes(graph: Graph, runtime: str, followed: set[str]) -> Iterato
     """The notes about other numbers of a runtime that no rule of its follows."""
     for note in (*graph.notes, *(note for loop in loops(graph) for note in loop.notes)):
         label = getattr(note, "rule", "")
-        rule = RULES.get(label)
+        rule = KNOWN_DIFFERENCES.get(label)
         if rule is not None and runtime in rule.peers and label not in followed:
             yield str(note)
 

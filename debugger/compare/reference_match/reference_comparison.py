@@ -71,7 +71,7 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
         has_compared = any(track.compared for track in run.compared_tracks)
         if not options.reports_partial or (failed and not has_compared):
             raise
-        run.result.error = error if failed else InterruptError("interrupted")
+        run.result.error = error if isinstance(error, ExecutionError | LimitError) else InterruptError("interrupted")
     result = run.comparison()
     firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]
     stored = stored_precision([(first.left, first.right) for first in firsts], reference.label)

@@ -104,19 +104,19 @@ def _operator_changes(operator: Operation, system: System) -> Iterator[tuple[str
     title = f"{operator.op_type} '{operator.name}'"
     position = _LENGTHS_INPUT.get(operator.op_type) if system is System.OPENVINO else _ONNX_LENGTHS_INPUT
     if position is not None and len(operator.inputs) > position and operator.inputs[position] is not None:
-        yield "lengths", "B71", f"ignores the sequence lengths of {title}", partial(_with_full_lengths, position)
+        yield "lengths", "B81", f"ignores the sequence lengths of {title}", partial(_with_full_lengths, position)
     if operator.op_type.startswith("GRU"):
         name = "linear_before_reset"
         old = int(operator.attributes.get(name, 0))
         text = f"computes {title} with {name}={1 - old}, not {old}"
-        yield name, "B72", text, partial(_with_attribute, name, 1 - old)
+        yield name, "B82", text, partial(_with_attribute, name, 1 - old)
     for name, default in _DEFAULTS.items():
         value = operator.attributes.get(name, default)
         if value != default:
-            yield name, "B72", f"ignores {name} of {title}", partial(_with_attribute, name, default)
+            yield name, "B82", f"ignores {name} of {title}", partial(_with_attribute, name, default)
     if str(operator.attributes.get("direction", "forward")).lower() == "reverse":
         text = f"computes {title} forward, not in reverse"
-        yield "direction", "B72", text, partial(_with_attribute, "direction", "forward")
+        yield "direction", "B82", text, partial(_with_attribute, "direction", "forward")
 
 
 def _with_full_lengths(position: int, operator: Operation) -> list[Node]:
@@ -211,7 +211,7 @@ def _unkept_variables(graph: Graph) -> Iterator[Deviation]:
         names = " and ".join(f"'{variable.name}'" for variable in lost)
         text = f"keeps nothing of what requests assign to {names}, of dynamic shape: each begins with the initial value"
         dropped = [edges[value] for variable in lost for value in variable.inputs if value in edges]
-        yield Deviation("B70", text, partial(_without_back_edges, graph, loop, dropped))
+        yield Deviation("B80", text, partial(_without_back_edges, graph, loop, dropped))
 
 
 def _has_dynamic_shape(edge: BackEdge | None) -> bool:

@@ -60,7 +60,7 @@ def diff_with(model: loopdbg.Model, other: loopdbg.Model, lengths: bool = False)
 @pytest.mark.parametrize("op_type", ["LSTM", "GRU", "RNN"])
 def test_ignored_sequence_lengths_are_recognized(op_type: str) -> None:
     result = diff_with(recurrent(op_type, lengths=True), recurrent(op_type), lengths=True)
-    assert [reason.rule for reason in result.reasons] == ["B71"]
+    assert [reason.rule for reason in result.reasons] == ["B81"]
     assert result.demonstration.method == "rule"
 
 
@@ -76,7 +76,7 @@ def test_ignored_sequence_lengths_are_recognized(op_type: str) -> None:
 )
 def test_another_attribute_is_recognized(op_type: str, ours: str, theirs: str) -> None:
     result = diff_with(recurrent(op_type, ours), recurrent(op_type, theirs))
-    assert [reason.rule for reason in result.reasons] == ["B72"]
+    assert [reason.rule for reason in result.reasons] == ["B82"]
     assert ours.strip(", ").partition(" ")[0].replace("direction", "reverse") in result.reasons[0].text or not ours
 
 
@@ -112,5 +112,5 @@ def test_lengths_that_openvino_ignores(tmp_path: Path, capsys: pytest.CaptureFix
         capsys, "diff", tmp_path / "m.onnx", "--against", "openvino", "--inputs", tmp_path / "in.npz", "--json"
     )
     free = json.loads(ran.out)["comparisons"][1]
-    assert [reason["rule"] for reason in free["reasons"]] == ["B71"]
+    assert [reason["rule"] for reason in free["reasons"]] == ["B81"]
     assert (free["demonstration"]["method"], free["demonstration"]["reruns"]) == ("rule", 1)
