@@ -3,21 +3,25 @@ a terminal's cursor. Callers need not escape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from ...runtime.text import escape_lines, escape_unprintable
 
 
-class MultilineText(tuple[str, ...]):
-    """A text of several lines in a message. Any other string is sent as one line."""
+class MultilineText(str):
+    """A text of several lines in a message, whose lines are escaped. Any other string is sent as one line."""
+
+    def __new__(cls, lines: Iterable[str] = ()) -> Self:
+        return super().__new__(cls, escape_lines(lines))
 
 
 def sanitize(value: Any) -> Any:
     """Sanitize a message or a part of one; ``value``: JSON data and :class:`MultilineText`."""
     match value:
         case MultilineText():
-            return escape_lines(value)
+            return value
         case str():
             return escape_unprintable(value)
         case Mapping():
@@ -25,3 +29,12 @@ def sanitize(value: Any) -> Any:
         case list() | tuple():
             return [sanitize(part) for part in value]
     return value
+
+
+def sanitized_json(message: Mapping[str, Any]) -> str:
+    """A sanitized message as JSON."""
+    text = json.dumps(message, ensure_ascii=False)
+    # Without unprintable characters and without JSON's own escapes, no part of it needs any.
+    if text.isprintable() and "\\" not in text:
+        return text
+    return json.dumps(sanitize(message), ensure_ascii=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from ....runtime.errors import UsageError
-from ..sanitize import sanitize
+from ..sanitize import sanitized_json
 
 #: Limits of a header line's length, and of the number of header lines.
 MAX_HEADER_BYTES, MAX_HEADER_LINES = 256, 8
@@ -87,7 +87,7 @@ class DapMessageStream:
         """
         with self._send_lock:
             self._seq += 1
-            body = json.dumps({"seq": self._seq, **sanitize(message)}, ensure_ascii=False).encode("utf-8", "replace")
+            body = sanitized_json({"seq": self._seq, **message}).encode("utf-8", "replace")
             try:
                 self._outgoing.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 self._outgoing.flush()
