@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import MAIN, Graph, If, Loop, Node, TensorType, Value, bodies, own_values, visible_values
+from ...runtime.graph import (
+    MAIN,
+    Graph,
+    If,
+    Loop,
+    Node,
+    TensorType,
+    Value,
+    bodies,
+    own_nodes,
+    own_values,
+    visible_values,
+)
 from ...runtime.text import close_matches, did_you_mean
 from ..describe.pseudo_code import PseudoCode, build_pseudo_code
 from ..describe.value_names import quote, scan_names
@@ -261,11 +273,7 @@ class SymbolTable:
 
 def _branch_nodes(node: Node) -> list[Node]:
     """The nodes in the branches of an If, without those inside loops."""
-    nodes: list[Node] = []
-    for _, branch in bodies(node) if isinstance(node, If) else ():
-        for node_ in branch.nodes:
-            nodes += [node_, *_branch_nodes(node_)]
-    return nodes
+    return [inner for _, branch in bodies(node) for inner in own_nodes(branch)] if isinstance(node, If) else []
 
 
 def _values_before(graph: Graph, loop: Loop) -> tuple[set[Value], bool]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...runtime.graph import System, Value, walk
+from ...runtime.graph import System, Value
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Model
 from ..describe.node_text import NodeFormatter
@@ -104,8 +104,6 @@ class _LimitReader:
     def __init__(self, model: Model) -> None:
         self.loop = model.loops[0].loop
         self.phrases = NodeFormatter(ProducerMap.for_graph(model.graph))
-        self._producers = {value: node for node in walk(model.graph) for value in node.outputs}
-        self._producers |= {value: node for node in walk(self.loop.body) for value in node.outputs}
 
     def lines(self) -> list[str]:
         """One line for each limit."""
@@ -141,5 +139,5 @@ class _LimitReader:
         operand = self.phrases.operand(value, bare=True)
         if self.phrases.constant(value) is not None:
             return operand.lower()
-        producer = self._producers.get(value)
+        producer = self.phrases.origins.get(value)
         return operand if producer is None else f"{operand} = {self.phrases.expression(producer)}"

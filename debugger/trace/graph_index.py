@@ -7,7 +7,19 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible_values
+from ...runtime.graph import (
+    BackEdge,
+    Graph,
+    Loop,
+    Node,
+    SlicedInput,
+    Value,
+    bodies,
+    loops,
+    own_nodes,
+    own_values,
+    visible_values,
+)
 from ...runtime.graph.dependence import condition_values
 from ..session.live_status import TrackedValues
 from . import queries
@@ -168,7 +180,7 @@ class LoopBodyIndex:
     @cached_property
     def producers(self) -> dict[Value, Node]:
         """The node that computes each value."""
-        return {value: node for node in _nodes(self.loop.body) for value in node.outputs if value is not None}
+        return {value: node for node in own_nodes(self.loop.body) for value in node.outputs if value is not None}
 
 
 def _loop_signatures(graph: Graph, parent: int | None, numbers: Iterator[int]) -> Iterator[tuple[str, str, int | None]]:
@@ -180,13 +192,3 @@ def _loop_signatures(graph: Graph, parent: int | None, numbers: Iterator[int]) -
             yield node.name, node.op_type, parent
         for _, body in bodies(node):
             yield from _loop_signatures(body, inner_parent, numbers)
-
-
-def _nodes(graph: Graph) -> list[Node]:
-    nodes = []
-    for node in graph.nodes:
-        nodes.append(node)
-        for branch in (getattr(node, "then_branch", None), getattr(node, "else_branch", None)):
-            if branch is not None:
-                nodes += _nodes(branch)
-    return nodes

@@ -12,7 +12,7 @@ import numpy as np
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import values_with_branches
-from ...runtime.graph import If, Node, StoppedBy, Value
+from ...runtime.graph import If, StoppedBy, Value, own_nodes
 from ...runtime.plan.plan import LoopPlan, Plan
 from ...runtime.text import did_you_mean
 
@@ -203,7 +203,7 @@ def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
     read: list[Value | None] = [value for value in node.inputs if value not in initial]
     read += [node.trip_count, node.initial_condition, *(s.outer for s in node.sliced_inputs)]
     read += [invariant.outer for invariant in node.invariants]
-    for inner in _nodes(node.body.nodes):
+    for inner in own_nodes(node.body):
         read += inner.inputs
         if isinstance(inner, If):
             inner_values.update(inner.then_branch.constants, inner.else_branch.constants)
@@ -215,12 +215,3 @@ def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
         for value in outside
         if value not in inner_values | aliases | model_inputs and value.constant is None and value in plan.slot_of
     ]
-
-
-def _nodes(nodes: list[Node]) -> Iterator[Node]:
-    """Nodes of a body and of the branches of its Ifs, but not of inner loops."""
-    for node in nodes:
-        yield node
-        if isinstance(node, If):
-            yield from _nodes(node.then_branch.nodes)
-            yield from _nodes(node.else_branch.nodes)

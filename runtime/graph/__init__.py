@@ -33,10 +33,12 @@ from .loop_graph import (
     loops,
     node_in_file,
     nodes_in_file,
+    own_nodes,
     own_values,
     values_read,
     visible_values,
     walk,
+    walk_graphs,
 )
 from .origin import UNKNOWN_ORIGIN, Origin
 
@@ -75,8 +77,10 @@ __all__ = [
     "loops",
     "node_in_file",
     "nodes_in_file",
+    "own_nodes",
     "own_values",
     "values_read",
     "visible_values",
     "walk",
+    "walk_graphs",
 ]

@@ -501,9 +501,26 @@ def walk(graph: Graph) -> Iterator[Node]:
                 yield from walk(inner)
 
 
+def walk_graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph and the graphs inside it, outer before inner."""
+    yield graph
+    for node in walk(graph):
+        for _, inner in bodies(node):
+            yield inner
+
+
 def loops(graph: Graph) -> Iterator[Loop]:
     """Every loop of a graph, outer before inner."""
     return (node for node in walk(graph) if isinstance(node, Loop))
+
+
+def own_nodes(graph: Graph) -> Iterator[Node]:
+    """Every node of a graph and of the branches of its Ifs, but not of inner loops."""
+    for node in graph.nodes:
+        yield node
+        if isinstance(node, If):
+            yield from own_nodes(node.then_branch)
+            yield from own_nodes(node.else_branch)
 
 
 def own_values(graph: Graph) -> Iterator[Value]:

@@ -27,7 +27,8 @@ from ..frontends.onnx.proto import FunctionProto, as_own_model
 from ..frontends.onnx.proto import NodeProto as OwnNodeProto
 from ..frontends.onnx.reader import _OnnxGraphReader
 from ..frontends.recurrent import expand_recurrent_operators
-from ..graph import Array, Graph, Loop, Node, Value, walk
+from ..graph import Array, Graph, Loop, Node, Value
+from ..graph.producers import ProducerMap
 from ..record import record
 from ..text import fresh_name
 from .model_file import CONTROL_INPUTS, ModelFile
@@ -150,8 +151,8 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
             outer_message.input.append(onnx.helper.make_tensor_value_info(name, kind, data.shape))
 
     @cached_property
-    def _producers(self) -> dict[Value, Node]:
-        return {value: node for node in walk(self.graph) for value in node.outputs if value is not None}
+    def _producers(self) -> ProducerMap:
+        return ProducerMap.for_graph(self.graph)
 
     @cached_property
     def _used_names(self) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....runtime import dtypes
 from ....runtime.errors import UnsupportedError
-from ....runtime.graph import Graph, Node, Operation, System, TensorType, bodies, walk
+from ....runtime.graph import Graph, Node, Operation, System, TensorType, walk, walk_graphs
 from ..causes.narrow_types import largest_finite
 from ..running.value_comparison import dtype_kind
 
@@ -37,7 +37,7 @@ def conversion_dtype(node: Node) -> np.dtype[Any] | None:
 def float_types(graph: Graph) -> set[str]:
     """The float types of a model's inputs, constants and carried values."""
     names: set[str] = set()
-    for value in (value for part in _graphs(graph) for value in (*part.inputs, *part.constants)):
+    for value in (value for part in walk_graphs(graph) for value in (*part.inputs, *part.constants)):
         dtype = value.type.dtype if isinstance(value.type, TensorType) else None
         if dtype_kind(dtype) == "f":
             assert dtype is not None
@@ -80,9 +80,5 @@ def _marks_quantization(node: Node, converts: bool) -> bool:
 def _nodes_and_opened_operators(graph: Graph) -> Iterator[Node]:
     """All nodes, and the source operators that some were expanded from."""
     yield from walk(graph)
-    for part in _graphs(graph):
+    for part in walk_graphs(graph):
         yield from part.expanded_from.values()
-
-
-def _graphs(graph: Graph) -> list[Graph]:
-    return [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]

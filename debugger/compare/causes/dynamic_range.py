@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....runtime.graph import Array, Graph, If, Loop, Node, Value, bodies
+from ....runtime.graph import Array, Graph, If, Loop, Node, Value, own_nodes
 from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
 from ..report.findings import BodyHeadroom, OutOfRangeResult
@@ -118,11 +118,8 @@ def _one_sided_nonfinite(
 
 def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
     """Node results of a body including its branches; nested loops are separate pairs."""
-    for node in graph.nodes:
-        if isinstance(node, If):
-            for _, branch in bodies(node):
-                yield from _results(alignment, branch, side)
-        elif not isinstance(node, Loop):
+    for node in own_nodes(graph):
+        if not isinstance(node, If | Loop):
             yield from (
                 _MonitoredResult(node, v, alignment.counterpart(side, v)) for v in node.outputs if v is not None
             )

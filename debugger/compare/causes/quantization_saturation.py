@@ -6,13 +6,13 @@ DynamicQuantizeLinear adapts its scale to the input and clips nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Array, Graph, If, Loop, Node, Operation, Value, bodies
+from ....runtime.graph import Array, Graph, Loop, Node, Operation, Value, own_nodes
 from ..report.findings import OutOfRangeResult, Saturation
 from ..running.value_readers import ValueReader
 
@@ -111,13 +111,8 @@ _RANGE_BY_OPERATOR: Mapping[str, Callable[[Operation, Sequence[Array | None], Ar
 }
 
 
-def _quantizer_nodes(graph: Graph) -> Iterator[Operation]:
-    for node in graph.nodes:
-        if isinstance(node, If):
-            for _, branch in bodies(node):
-                yield from _quantizer_nodes(branch)
-        elif isinstance(node, Operation) and node.op_type in _RANGE_BY_OPERATOR:
-            yield node
+def _quantizer_nodes(graph: Graph) -> list[Operation]:
+    return [n for n in own_nodes(graph) if isinstance(n, Operation) and n.op_type in _RANGE_BY_OPERATOR]
 
 
 def _read(reader: ValueReader, value: Value | None) -> Array | None:

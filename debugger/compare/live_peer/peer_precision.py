@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Graph, Note, TensorType, Value, bodies, walk
+from ....runtime.graph import Graph, Note, TensorType, Value, walk, walk_graphs
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
 from ..alignment.number_formats import conversion_dtype, float_types
@@ -91,8 +91,7 @@ def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, N
 
 def _float16_flags(graph: Graph) -> Iterator[bool]:
     """Whether each value is float16."""
-    graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
-    for part in graphs:
+    for part in walk_graphs(graph):
         yield from (_is_float16(value) for value in (*part.inputs, *part.constants))
     yield from (conversion_dtype(node) == np.float16 for node in walk(graph))
 

@@ -19,6 +19,7 @@ from ....runtime.graph import (
     Value,
     bodies,
     walk,
+    walk_graphs,
 )
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.ops.constant_folding import ConstantFolder
@@ -53,8 +54,7 @@ def lower(
 
 def constants_without_data(graph: Graph) -> set[str]:
     """The names of a model's constants whose data is missing."""
-    graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
-    return {value.name for item in graphs for value in item.constants if value.constant is None}
+    return {value.name for item in walk_graphs(graph) for value in item.constants if value.constant is None}
 
 
 class _Lowering:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, Value, bodies
+from ....runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, Value, bodies, own_nodes
 from ..report.findings import TippedValue
 from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare, dtype_kind
@@ -124,11 +124,8 @@ def _tipped_count(node: Operation, left: Any, right: Any) -> int:
 
 
 def _quantizers(graph: Graph) -> Iterator[Operation]:
-    for node in graph.nodes:
-        if isinstance(node, If):
-            for _, branch in bodies(node):
-                yield from _quantizers(branch)
-        elif isinstance(node, Operation) and node.op_type in _QUANTIZERS and not node.is_custom_operator:
+    for node in own_nodes(graph):
+        if isinstance(node, Operation) and node.op_type in _QUANTIZERS and not node.is_custom_operator:
             yield node
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import UsageError
-from ....runtime.graph import MAIN, Loop, bodies, own_values, walk
+from ....runtime.graph import MAIN, Loop, own_values, walk, walk_graphs
 from ....runtime.text import did_you_mean
 from ..alignment.loop_ports import is_numbered_name
 from ..normal_form.operators import canonical_operator
@@ -65,7 +65,7 @@ def find_unknown_name(left: ComparisonSide, right: ComparisonSide, names: Mappin
         if side.graph is None:
             continue
         known_names = {MAIN, *side.graph.output_names}
-        for graph in (side.graph, *(inner for node in walk(side.graph) for _, inner in bodies(node))):
+        for graph in walk_graphs(side.graph):
             known_names.update(value.name for value in own_values(graph))
         known_names.update(name for loop in _walk_loops(side.loops) for name in (loop.name, loop.path))
         for pair in names.items():
