@@ -45,13 +45,15 @@ class Mutation:
 
     ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
     replaced constant cannot be distinguished from one with changed numbers. ``parts``: of several changes at once, the
-    names of each.
+    names of each. ``unread``: what nothing reads any longer. A tool that removes it leaves the model in which it was
+    omitted, and nothing tells the two changes apart.
     """
 
     names: frozenset[str]
     text: str
     replaced: str = ""
     parts: tuple[frozenset[str], ...] = ()
+    unread: frozenset[str] = frozenset()
 
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
@@ -392,6 +394,12 @@ def _with_copy(program: Program, draw: ChoiceSource) -> Mutation | None:
     body.nodes.insert(place, result)
     port.write(result.output)
     return Mutation(mutation.names, f"{mutation.text}; {port.name} reads a copy of {value}")
+
+
+def unread_names(left: Program, right: Program) -> frozenset[str]:
+    """What the outputs of one program depend on, and those of another do not."""
+    live = [_value_names(prune(copy.deepcopy(program))) for program in (left, right)]
+    return frozenset(live[0] - live[1])
 
 
 def _value_names(program: Program) -> set[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 
 import onnx
 
@@ -17,6 +16,7 @@ from equivalent_models import (
     TRANSFORMATIONS,
     ModelNotSupportedError,
     add_initial_conditions,
+    is_installed,
     model_loops,
     with_initializers,
 )
@@ -45,28 +45,16 @@ def _keep(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
     return load_proto(source)
 
 
-def _slim_with_onnxslim(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
-    import onnxslim
-
-    try:
-        return load_proto(onnxslim.slim(source))
-    except Exception as error:  # its errors have no common class
-        raise ModelNotSupportedError from error
-
-
-#: What makes the other file of a mutant, and the package that it needs.
-TOOLS: Mapping[str, tuple[Callable[[onnx.ModelProto, ChoiceSource], loopdbg.Model], str]] = {
-    "unmodified": (_keep, "onnx"),
-    "optimised": (TRANSFORMATIONS["optimised"], "onnxruntime"),
-    "simplified": (TRANSFORMATIONS["simplified"], "onnxsim"),
-    "slimmed": (_slim_with_onnxslim, "onnxslim"),
-    "openvino": (TRANSFORMATIONS["openvino"], "openvino"),
+#: What makes the other file of a mutant.
+TOOLS: Mapping[str, Callable[[onnx.ModelProto, ChoiceSource], loopdbg.Model]] = {
+    "unmodified": _keep,
+    **{tool: TRANSFORMATIONS[tool] for tool in ("optimised", "simplified", "slimmed", "openvino")},
 }
 
 
 def case_names(numbers: Iterable[int]) -> list[str]:
     """The names of cases, of all tools that are installed and all kinds of mutation in turn."""
-    tools = [tool for tool, (_, package) in TOOLS.items() if find_spec(package) is not None]
+    tools = [tool for tool in TOOLS if is_installed(tool)]
     every = [f"{tool} {kind}" for kind in program_mutations.MUTATIONS for tool in tools]
     return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
 
@@ -90,7 +78,7 @@ def make_case(name: str) -> ProgramMutant | None:
         try:
             sources = [to_onnx(program, insulated=tool in ("openvino", "optimised")) for program in mutant.programs]
             left, plain = (load_proto(source) for source in sources)
-            right = TOOLS[tool][0](with_initializers(sources[1]), draw)
+            right = TOOLS[tool](with_initializers(sources[1]), draw)
             runs = [
                 model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in (plain, right, left)
             ]
@@ -101,15 +89,18 @@ def make_case(name: str) -> ProgramMutant | None:
             continue
         values = [canonical_values(run or {}) for run in runs]
         if values[0] == values[1] != values[2]:
-            return ProgramMutant(left, right, mutant.feeds, _with_copies(mutant.mutation, left))
+            mutation = _with_copies(mutant.mutation, (left, plain))
+            unread = program_mutations.unread_names(*mutant.programs)
+            return ProgramMutant(left, right, mutant.feeds, replace(mutation, unread=unread))
     return None
 
 
-def _with_copies(mutation: Mutation, left: loopdbg.Model) -> Mutation:
+def _with_copies(mutation: Mutation, models: Iterable[loopdbg.Model]) -> Mutation:
     """The mutation with the names of the copies that an insulated body returns."""
     copies = {
         node.outputs[0].name: node.inputs[0].name
-        for node in walk(left.graph)
+        for model in models
+        for node in walk(model.graph)
         if node.op_type == "Identity" and node.outputs[0] is not None and node.inputs[0] is not None
     }
     names = {copy for copy, source in copies.items() if copy.startswith("leaving") and source in mutation.names}

@@ -55,7 +55,7 @@ def judge_case(name: str) -> str:
 
 def case_names(numbers: Iterable[int]) -> list[str]:
     """The names of cases, with all installed tools in turn."""
-    every = [way for way in TRANSFORMATIONS if way != "simplified" or find_spec("onnxsim") is not None]
+    every = [way for way in TRANSFORMATIONS if is_installed(way)]
     return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
 
 
@@ -178,6 +178,15 @@ def _simplify_with_onnxsim(source: onnx.ModelProto, draw: ChoiceSource) -> loopd
     return load_proto(result)
 
 
+def _slim_with_onnxslim(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
+    import onnxslim
+
+    try:
+        return load_proto(onnxslim.slim(source))
+    except Exception as error:  # its errors have no common class
+        raise ModelNotSupportedError from error
+
+
 def _store_weights_as_float16(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
     """Store weights as float16, and read them as float32 again: small integers are unchanged."""
     for weight in all_constants(source.graph):
@@ -205,4 +214,12 @@ TRANSFORMATIONS: Mapping[str, Callable[[onnx.ModelProto, ChoiceSource], loopdbg.
     "optimised": _optimize_with_onnxruntime,
     "halves": _store_weights_as_float16,
     "simplified": _simplify_with_onnxsim,
+    "slimmed": _slim_with_onnxslim,
 }
+#: The packages that they need, where these may be missing.
+PACKAGES: Mapping[str, str] = {"simplified": "onnxsim", "slimmed": "onnxslim"}
+
+
+def is_installed(way: str) -> bool:
+    """Whether the package that a transformation needs is installed."""
+    return way not in PACKAGES or find_spec(PACKAGES[way]) is not None

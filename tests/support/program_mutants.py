@@ -15,6 +15,7 @@ from typing import Any
 import loopdbg
 from comparable_values import canonical_values
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
+from loopdbg.debugger.compare.edits import EditKind
 from loopdbg.debugger.compare.report.findings import Cause, Comparison, EditEffect, StaticDifference, Verdict
 from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
@@ -86,8 +87,8 @@ def judge_mutant(mutant: ProgramMutant | None) -> str:
         return "unseen"
     comparison = compare_mutant(mutant)
     wrong = (
-        judge(comparison, mutant.mutation.names)
-        or missed_part(comparison, mutant.mutation.parts)
+        judge(comparison, mutant.mutation.names, mutant.mutation.unread)
+        or missed_part(comparison, mutant.mutation.parts, mutant.mutation.unread)
         or failed_claim(comparison, mutant)
     )
     return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
@@ -167,27 +168,42 @@ def compare_mutant(mutant: ProgramMutant) -> Comparison:
     return compare_sides(sides[0], sides[1], EXACT_OPTIONS)
 
 
-def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
-    """What is wrong with the report on a change; empty if nothing is."""
+def judge(comparison: Comparison, wanted: frozenset[str], unread: frozenset[str] = frozenset()) -> str:
+    """What is wrong with the report on a change; empty if nothing is. ``unread``: what may be reported as omitted."""
     if comparison.verdict is not Verdict.DIFFER:
         return f"SAME: {comparison.verdict.value}"
     if not comparison.static_differences:
         return "SILENT: nothing is written otherwise"
-    strangers = [item for item in comparison.static_differences if listed_name(item) not in wanted]
+    strangers = [
+        item
+        for item in comparison.static_differences
+        if listed_name(item) not in wanted and (item.kind, listed_name(item)) not in omissions(unread)
+    ]
     if strangers:
         texts = (f"{item.kind} '{item.name or item.loop_path}' ({item.effect.value})" for item in strangers)
         return f"MISLEADS: lists {', '.join(texts)}, not {sorted(wanted)}"
     if comparison.static_differences[0].effect is not EditEffect.CAUSE:
         demonstration = comparison.demonstration
         return f"UNPROVED: {'no proof' if demonstration is None else demonstration.text}"
-    blamed = [name for cause in first_difference_causes(comparison) for name in wrongly_blamed(cause, wanted)]
+    readers = {
+        item.edit.left_value.name
+        for item in comparison.static_differences
+        if item.edit is not None and item.edit.left_value is not None and item.kind.startswith("node ")
+    }
+    causes = first_difference_causes(comparison)
+    blamed = [name for cause in causes for name in wrongly_blamed(cause, wanted | readers)]
     return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
 
 
-def missed_part(comparison: Comparison, parts: Iterable[frozenset[str]]) -> str:
+def omissions(unread: Iterable[str]) -> set[tuple[str, str]]:
+    return {(EditKind.NODE_OMITTED.value, name) for name in unread}
+
+
+def missed_part(comparison: Comparison, parts: Iterable[frozenset[str]], unread: frozenset[str] = frozenset()) -> str:
     """Which of several changes is not listed; empty if all are."""
     listed = {listed_name(item) for item in comparison.static_differences}
-    missed = [sorted(names) for names in parts if not names & listed]
+    omitted = omissions(unread) & {(item.kind, listed_name(item)) for item in comparison.static_differences}
+    missed = [sorted(names) for names in parts if not names & listed and not omitted]
     return f"MISSES: {missed}" if missed else ""
 
 

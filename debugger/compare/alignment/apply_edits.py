@@ -247,8 +247,12 @@ class _Patch:
         new.outer = self._map(port.outer)
         if other is not None:
             new.outer = self._clone(other.outer, outer)
-            _take_fields(new, other, _SLICE_FIELDS)
+            _take_fields(new, other, self._fields(_SLICE_FIELDS))
         return new
+
+    def _fields(self, names: Sequence[str]) -> list[str]:
+        """The attributes to take over; the systems differ in whether a part keeps its axis."""
+        return [name for name in names if self._foreign_system is None or name not in ("drop_axis", "stack")]
 
     def _copied_edge(
         self, edge: BackEdge, outer: Graph, body: Graph, slices: Mapping[SlicedInput, SlicedInput]
@@ -274,7 +278,8 @@ class _Patch:
             length = port.length if other is None else other.length
             new.length = None if length is None else self._map(length) if other is None else self._clone(length, outer)
             if other is not None:
-                _take_fields(new, other, _SCAN_FIELDS)
+                is_cloned = new.result in self._cloned.values()
+                _take_fields(new, other, _SCAN_FIELDS if is_cloned else self._fields(_SCAN_FIELDS))
         return new
 
 

@@ -12,13 +12,15 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition import condition_slice
 from ..edits import Edit, EditKind, EditPlace
-from ..normal_form.operators import canonical_operator
+from ..normal_form.operators import arguments_as_attributes, canonical_operator
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
-from ..numbering.value_numbers import slice_geometry
+from ..numbering.value_numbers import changed_slice_fields
 from ..report.constant_relations import describe_constant_relation
 from ..running.value_comparison import Tolerance, compare
 from .edit_texts import (
@@ -212,12 +214,14 @@ class EditFinder:
                     return  # their own operands differ
                 if self._pairs.is_weight_pair(left, right):
                     return
-                if self._added_or_omitted(left, right, reader, texts):
+                if self._follows_from_constants(left, right, reader) or self._added_or_omitted(
+                    left, right, reader, texts
+                ):
                     return
                 if self._negated_by_operator(left, right, reader):
                     self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
                     return
-                if not self._pairs.both_known(left, right):
+                if not self._pairs.is_other_constant(left, right):
                     self._constant(left, right, reader)
                     return
             elif (
@@ -238,6 +242,14 @@ class EditFinder:
             left.data is not None and right.data is not None and left.data.size == 1 == right.data.size
             and left.data.item() == -right.data.item()
         )  # fmt: skip
+
+    def _follows_from_constants(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+        """Edits of the constants that one model computes with and the other has folded, if these are why a result
+        differs."""
+        changed = self._pairs.folded_constants(left, right)
+        for pair in changed:
+            self._constant(*pair, reader)
+        return bool(changed)
 
     def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
         if self._alignment.quantized_side is not None and left.data is not None and right.data is not None:
@@ -263,8 +275,8 @@ class EditFinder:
             self._add_path(side, path, (left, right)[1 - side], reader, texts or self._texts.assignments(reader))
             return True
         if (
-            self._pairs.is_unpaired(left)
-            and self._pairs.is_unpaired(right)
+            self._pairs.is_unpaired(left, 0)
+            and self._pairs.is_unpaired(right, 1)
             and not (left.is_constant and right.is_constant)
         ):
             self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
@@ -272,14 +284,15 @@ class EditFinder:
         return False
 
     def _add_path(self, side: int, path: Sequence[Term], target: Term, reader: tuple[Term, Term], texts: Texts) -> None:
-        """Edits of the nodes on a path from the operand of a reader down to ``target`` on the other side.
+        """The edit of the nodes on a path from the operand of a reader down to ``target`` on the other side; several
+        nodes are added or omitted together.
 
         A node may have become several terms. If another of its terms has a counterpart, the node itself is neither
         added nor omitted, but differs from the node of that counterpart.
         """
         graph = self._pairs.sides[side]
         terms, below = path[:-1], path[-1]
-        user = texts[side]
+        own: list[Term] = []
         for term in terms:
             node = graph.source_node(term.node)
             if node is not None and node is graph.source_node(below.node):
@@ -287,26 +300,44 @@ class EditFinder:
             elif node is not None and term is not reader[side] and node is graph.source_node(reader[side].node):
                 pair = reader
             else:
-                kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
-                left, right = (None, term) if side else (term, None)
-                own = self._texts.extended(side, texts, term, user)
-                self._add(kind, left, right, (kind, term), reader=reader, texts=own)
-                user = self._texts.assignment(side, term)
+                own.append(term)
                 continue
             self._add_changed_node(*pair)
+        bypassed = self._pairs.bypassed_node(side, own, reader[1 - side], target)
+        if bypassed is not None:
+            self._add_changed_node(*((bypassed, own[0]) if side else (own[0], bypassed)))
+        elif own:
+            kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
+            left, right = (None, own[0]) if side else (own[0], None)
+            detail = ", ".join(dict.fromkeys(_own_name(term) for term in own))
+            self._add(
+                kind, left, right, (kind, *own), detail, reader=reader, texts=self._texts.extended(side, texts, own)
+            )
 
     def _add_changed_node(self, left: Term, right: Term) -> None:
         """The edit of two nodes, of which one became a term more."""
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
-            names = self._alignment.changed_attributes(nodes[0], nodes[1])
+            names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(*nodes)
             counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
             if nodes[0].op_type == nodes[1].op_type and names:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
             elif counts[0] != counts[1]:
                 kind = EditKind.OPERAND
         self._add(kind, left, right, ("node", left, right), detail)
+
+    def _changed_arguments(self, left: Operation, right: Operation) -> list[str]:
+        """The names of the constant inputs that differ, of those that are attributes in another opset."""
+        names = []
+        for k, name in arguments_as_attributes(canonical_operator(left), self._pairs.left.graph.system).items():
+            a, b = (
+                side.declared.value_of(node.inputs[k]) if k < len(node.inputs) else None
+                for side, node in zip(self._pairs.sides, (left, right), strict=True)
+            )
+            if not np.array_equal(a, b):  # type: ignore[arg-type]
+                names.append(name)
+        return names
 
     # -- loops and outputs
 
@@ -333,10 +364,8 @@ class EditFinder:
             names = port.inner.name, other.inner.name
             texts = sliced_input_text(port), sliced_input_text(other)
             self._compare_operand(*outers, reader, EditKind.SLICE, "outer", (port, other), names, texts)
-            fields = ("axis", "start", "end", "stride", "part_size", "from_trip_count")
             shapes = outers[0].shape or outers[1].shape, outers[1].shape or outers[0].shape
-            values = slice_geometry(port, shapes[0]), slice_geometry(other, shapes[1])
-            changed = [field for field, x, y in zip(fields, *values, strict=True) if x != y]
+            changed = changed_slice_fields(port, other, shapes)
             if changed:
                 spelled = tuple(
                     ", ".join(f"{field}={getattr(item, field)}" for field in changed) for item in (port, other)
@@ -414,10 +443,13 @@ class EditFinder:
             if one_carried:
                 self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names, texts)
             elif not same:
-                self._compare_operand(
-                    *(left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value"),
-                    *(lasts, names, texts),
-                )
+                kind, detail = EditKind.SCAN_OUTPUT, "last value"
+                edge = next((edge for edge in edges if edge is not None), None)
+                if edge is not None and None in edges:
+                    # Another system collects what this one carries, unless something reads it in the body.
+                    kind, detail, names = EditKind.BACK_EDGE, "", (edge.param.name, edge.param.name)
+                inner = left.inner[last], right.inner[other_last]
+                self._compare_operand(*inner, reader, kind, detail, lasts, names, texts)
 
     def _loop_reader(self, pair: LoopAlignment) -> tuple[Term, Term]:
         """Terms that stand for the loops: a result of each, or what its body receives."""

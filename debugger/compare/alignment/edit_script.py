@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ....runtime.graph import Graph, Loop, Value
 from ..edits import EditScript, Spelling
 from ..normal_form.rules import RULES
+from ..normal_form.terms import Term
 from .edit_finder import EditFinder
 from .model_alignment import ModelAlignment
 
@@ -50,9 +52,18 @@ def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Va
             is_own = value is term.value and twin.value in by_term[twin]
             other = twin.value if is_own and twin.value is not None else _namesake(value, by_term[twin])
             (matched if numbers.equal(term, twin) else aligned)[value] = other
-        elif numbers.numbers.get(term, -1) in right_values:
-            matched[value] = _namesake(value, right_values[numbers.numbers[term]])
+        else:
+            equal = right_values.get(numbers.numbers.get(term, -1), [])
+            if term.is_constant and not alignment.different_float_types:
+                # Equal numbers of two types have one number.
+                equal = [other for other in equal if _type_of(pairs.right.by_value[other]) == _type_of(term)]
+            if equal:
+                matched[value] = _namesake(value, equal)
     return matched, aligned
+
+
+def _type_of(constant: Term) -> Any:
+    return None if constant.data is None else (constant.data.dtype, constant.data.shape)
 
 
 def _namesake(value: Value, others: list[Value]) -> Value:

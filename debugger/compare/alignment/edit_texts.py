@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -50,9 +50,10 @@ class EditTexts:
         """The nodes of two terms."""
         return self.assignment(0, terms[0]), self.assignment(1, terms[1])
 
-    def extended(self, side: int, texts: Texts, term: Term, user: str) -> Texts:
-        """Texts of a reader, of which one reads a node that the other model lacks. ``user``: what reads that node."""
-        own = f"{user}, where {self.assignment(side, term)}"
+    def extended(self, side: int, texts: Texts, terms: Sequence[Term]) -> Texts:
+        """Texts of a reader, of which one reads nodes that the other model lacks."""
+        assignments = dict.fromkeys(self.assignment(side, term) for term in terms)
+        own = f"{texts[side]}, where {' and '.join(assignments)}"
         return (texts[0], own) if side else (own, texts[1])
 
     def branches(self, side: int, term: Term) -> str:

@@ -12,7 +12,7 @@ from ..causes.narrow_types import dtype_by_name
 from ..normal_form.lowering import constants_without_data, lower
 from ..normal_form.operators import attributes_without_defaults
 from ..normal_form.terms import LoopPortTerms, Term
-from ..numbering.value_numbers import NumberingOptions, ValueNumbers, slice_geometry
+from ..numbering.value_numbers import NumberingOptions, ValueNumbers, changed_slice_fields
 from ..running.value_comparison import Tolerance
 from .loop_ports import LoopAlignment, best_matches, name_evidence, type_fit
 from .node_alignment import NodeAlignment
@@ -287,7 +287,7 @@ class ModelAlignment(AlignedModels):
     def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
         fit = type_fit(left.outer, right.outer)
         a, b = self._left(left.outer), self._right(right.outer)
-        same = slice_geometry(left, a.shape) == slice_geometry(right, b.shape)
+        same = not changed_slice_fields(left, right, (a.shape, b.shape))
         return None if fit is None else fit + 2.0 * self.pairs.corresponds(a, b) + same
 
     def _match_scans(self, pair: LoopAlignment) -> None:

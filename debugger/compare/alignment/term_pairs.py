@@ -10,13 +10,15 @@ from typing import Any
 
 from ....runtime.graph import Graph, Loop, System
 from ...describe.value_names import display_name
-from ..normal_form.operators import COMMUTATIVE_OPERATORS
+from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
-from .loop_ports import LoopAlignment
+from .loop_ports import LoopAlignment, is_numbered_name
 
 #: The most nodes that may be added or omitted in one place.
 _MAX_PATH = 16
+#: Constants with as many equal elements are no coincidence.
+_COINCIDENCE_SIZE = 4
 #: A reader of a term: the term or the port that reads it, and the position of the operand.
 Use = tuple[Any, Hashable]
 
@@ -60,6 +62,14 @@ class TermPairs:
         return tuple(
             {self.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
             for side in (self.left, self.right)
+        )
+
+    @cached_property
+    def named_constants(self) -> tuple[dict[str, Term], ...]:
+        """By side, the constants that are written in the model, by name."""
+        return tuple(
+            {term_name(term): term for term in (*side.constants, *side.terms) if term.operator == "constant"}
+            for side in self.sides
         )
 
     @property
@@ -124,12 +134,14 @@ class TermPairs:
                 return side, path
         return 0, []
 
-    def is_unpaired(self, term: Term) -> bool:
-        """Whether a computed term has no counterpart."""
+    def is_unpaired(self, term: Term, side: int) -> bool:
+        """Whether a term that a model computes has no counterpart, nor a constant that holds the same."""
+        if term.is_constant and self.numbers.constant_key(term) in self.constants[1 - side]:
+            return False
         return term not in self.twins and not term.is_leaf
 
     def _path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
-        if not self.is_unpaired(term) or not depth:
+        if not self.is_unpaired(term, side) or not depth:
             return []
         for operand in operands_below(term):
             pair = (target, operand) if side else (operand, target)
@@ -140,13 +152,60 @@ class TermPairs:
                 return [term, *below]
         return []
 
-    def both_known(self, left: Term, right: Term) -> bool:
-        """Whether both models have both constants, under other names: then another one is read."""
-        return (
-            term_name(left) != term_name(right)
-            and self.numbers.constant_key(left) in self.constants[1]
-            and self.numbers.constant_key(right) in self.constants[0]
+    def is_other_constant(self, left: Term, right: Term) -> bool:
+        """Whether two constants are two of one model, of which each model reads another one, rather than one with other
+        numbers: both models have both, or one has both and the name or the size excludes a coincidence."""
+        if term_name(left) == term_name(right):
+            return False
+        if any(self.twins.get(term, other) is not other for term, other in ((left, right), (right, left))):
+            return True
+        in_right = self.constants[1].get(self.numbers.constant_key(left))
+        in_left = self.constants[0].get(self.numbers.constant_key(right))
+        if in_right is not None and in_left is not None:
+            return True
+        return any(
+            other is not None
+            and (_is_namesake(term, other) or _size(other) >= _COINCIDENCE_SIZE)
+            # The same constant, transposed on the way, is no other one.
+            and not {left.value, right.value} & {leaf.value for leaf in _constant_leaves(other)}
+            for term, other in ((left, in_right), (right, in_left))
         )
+
+    def namesake(self, side: int, constant: Term) -> Term | None:
+        """The constant of that name in the other model, if it holds other numbers of that type."""
+        other = self.named_constants[1 - side].get(term_name(constant))
+        if other is None or other.data is None or constant.data is None:
+            return None
+        same_type = other.data.dtype == constant.data.dtype and other.data.shape == constant.data.shape
+        return other if same_type and not self.numbers.equal(constant, other) else None
+
+    def folded_constants(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
+        """The pairs of constants that differ, if they are why a result that one model computes from constants differs
+        from the constant that the other has in its place: computed with those of the other model, it is the same."""
+        for side, computed, folded in ((0, left, right), (1, right, left)):
+            if computed.is_leaf or not folded.is_leaf or computed.value is None or folded.data is None:
+                continue
+            others = {leaf: self.namesake(side, leaf) for leaf in _constant_leaves(computed)}
+            changed = [(leaf, other) for leaf, other in others.items() if other is not None]
+            constants = {a.value: b.data for a, b in changed if a.value is not None and b.data is not None}
+            data = self.sides[side].folded_with(computed.value, constants)
+            is_same = data is not None and data.shape == folded.data.shape and digest(data) == digest(folded.data)
+            if changed and is_same:
+                return [(b, a) if side else (a, b) for a, b in changed]
+        return []
+
+    def bypassed_node(self, side: int, path: Sequence[Term], reader: Term, target: Term) -> Term | None:
+        """The counterpart of the node on a path that one model alone seems to have: a node of that operator between the
+        other reader and ``target`` that has no effect there, such as a Slice of the whole. None if there is none.
+        ``side``: of the path."""
+        if len(path) != 1 or path[0].node is None or reader.node is None:
+            return None
+        other = self.sides[1 - side]
+        for value in reader.node.inputs:
+            node = None if value is None else other.declared.origins.producer(value)
+            if node is not None and node.op_type == path[0].node.op_type and other.by_value.get(value) is target:
+                return Term(path[0].operator, (target,), (), 0, node, value, reader.scope)
+        return None
 
     def is_weight_pair(self, left: Term, right: Term) -> bool:
         """Whether one of two constants is the quantised form of the other."""
@@ -208,6 +267,23 @@ class TermPairs:
 def term_name(term: Term) -> str:
     """The name of a term's result, empty for one on the way."""
     return "" if term.value is None else term.value.name
+
+
+def _is_namesake(term: Term, other: Term) -> bool:
+    """Whether two terms have one name, which no exporter has numbered."""
+    return term_name(term) == term_name(other) != "" and not is_numbered_name(term_name(term))
+
+
+def _size(term: Term) -> int:
+    return 0 if term.data is None else int(term.data.size)
+
+
+def _constant_leaves(term: Term) -> Iterator[Term]:
+    """The constants that a result of constants is computed from."""
+    if term.is_leaf:
+        yield term
+    for operand in operands_below(term):
+        yield from _constant_leaves(operand)
 
 
 def _reachable(side: LoweredGraph) -> set[Term]:

@@ -23,7 +23,7 @@ from ..alignment.edit_texts import LEAF_WORDS
 from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
-from ..numbering.value_numbers import slice_geometry
+from ..numbering.value_numbers import changed_slice_fields
 from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
@@ -122,7 +122,8 @@ class DifferenceTracer:
         if self._is_rewired(*pair):
             return self._rewired_cause(pair, reader)
         if left.is_constant and right.is_constant and not (left.operands and right.operands):
-            return Cause(self._make_difference("constant", pair))
+            changed = self._pairs.folded_constants(*pair) or [pair]
+            return Cause(self._make_difference("constant", changed[0]))
         if left.is_leaf and right.is_leaf:
             return self._trace_source(pair)
         if left.is_leaf or right.is_leaf or not self._correspond(*pair) or left.index != right.index:
@@ -145,7 +146,7 @@ class DifferenceTracer:
         if self._correspond(left, right) or self._pairs.equal_by_declared_shape(left, right):
             return False
         if left.is_constant and right.is_constant:
-            return self._pairs.both_known(left, right) or bool(self._pairs.one_sided_path(left, right)[1])
+            return self._pairs.is_other_constant(left, right) or bool(self._pairs.one_sided_path(left, right)[1])
         twins = self._pairs.twins.get(left), self._pairs.twins.get(right)
         if not self.alignment.same_system and not (left.is_leaf and right.is_leaf):
             # The other system may need more or fewer nodes for the same computation.
@@ -323,6 +324,11 @@ class DifferenceTracer:
             extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
             remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
+        bypassed = reader and self._pairs.bypassed_node(side, path[:-1], reader[1 - side], pair[1 - side])
+        if bypassed is not None and path[0].node is not None and bypassed.node is not None:
+            own = (bypassed, path[0]) if side else (path[0], bypassed)
+            nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)
+            return self._node_cause(nodes, own, [pair[0] if side else path[-1]])
         counterpart = self._pairs.counterpart_text(pair[1])
         names = f"'{_name(pair[0])}' here, '{_name(pair[1])}' there{f', which {counterpart}' if counterpart else ''}"
         if not counterpart and _name(pair[0]) == _name(pair[1]):
@@ -401,7 +407,7 @@ class DifferenceTracer:
         if outers[0] is None or outers[1] is None:
             return None
         shapes = outers[0].shape or outers[1].shape, outers[1].shape or outers[0].shape
-        if slice_geometry(left.port, shapes[0]) != slice_geometry(right.port, shapes[1]):
+        if changed_slice_fields(left.port, right.port, shapes):
             return None
         pairs = [(outers[0], outers[1])]
         counts = self._loop_of(0, left).trip_count, self._loop_of(1, right).trip_count

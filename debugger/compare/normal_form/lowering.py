@@ -30,7 +30,7 @@ from .operators import (
     constant_as_attribute,
     hashable_attribute,
 )
-from .rules import BOOLEAN, cast_dtype, infer_shape, rules_for
+from .rules import BOOLEAN, RESHAPES, cast_dtype, infer_shape, is_static, rules_for
 from .terms import LoopPortTerms, LoweredGraph, Term
 
 #: The most rules that are applied to one term.
@@ -188,6 +188,9 @@ class _Lowering:
             is_written = data is not None and not node.inputs
             term = Term("constant" if is_written else operator, tuple(kept), ordered, k, node, value, scope, data)
             self._set_type(term, operands, attributes)
+            if operator == "Shape" and operands[0] is not None and is_static(operands[0].shape):
+                shape = np.array(operands[0].shape, np.int64)
+                self.lowered.declared.folded[value] = shape[attributes.get("start", 0) : attributes.get("end")]
             self.lowered.by_value[value] = self._simplify(term, value)
 
     def _set_type(self, term: Term, operands: Sequence[Term | None], attributes: dict[str, Any]) -> None:
@@ -213,7 +216,8 @@ class _Lowering:
     def _simplify(self, term: Term, value: Value) -> Term:
         """Apply rules until none applies; the term of an existing value is taken over."""
         source = term
-        if term.data is None or term.operator == "Identity":
+        reshapes = RESHAPES if self.across_systems else frozenset()
+        if term.data is None or term.operator == "Identity" or term.operator in reshapes:
             for _ in range(_MAX_REWRITES):
                 rules = ((rule, rule.rewrite(self, term)) for rule in rules_for(term.operator))
                 rule, result = next(((rule, new) for rule, new in rules if new is not None), (None, None))
@@ -275,6 +279,8 @@ class _Lowering:
                 terms.inner[item] = self._term(item.result)
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
+                if operator == "last" and term.shape is None:
+                    term.shape = terms.inner[item].shape
                 term.operands = (terms.inner[item],)
                 terms.outer[item] = term
                 self._add(item.outer, term)

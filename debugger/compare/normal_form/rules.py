@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -94,8 +94,13 @@ def _cast(builder: TermBuilder, term: Term) -> Term | None:
     return operand if both_float and builder.ignore_float_casts else None
 
 
-def _is_static(shape: Shape | None) -> bool:
+def is_static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
+    """Whether all lengths of a shape are known."""
     return shape is not None and all(isinstance(dim, int) for dim in shape)
+
+
+#: Operators that only change a shape.
+RESHAPES = frozenset({"Reshape", "Shuffle", "Squeeze", "Unsqueeze", "Flatten"})
 
 
 def _reshape(builder: TermBuilder, term: Term) -> Term | None:
@@ -107,7 +112,7 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
         return None if any(order and tuple(order) != tuple(sorted(order)) for order in transposes) else operand
     if term.operator == "Shuffle":
         return None
-    if _is_static(term.shape):
+    if is_static(term.shape):
         if operand.shape == term.shape:
             return operand
         if operand.operator == "Reshape" and operand.operands[0] is not None:
@@ -118,6 +123,18 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
         if term.operator != "Reshape" or len(term.operands) > 1:
             return builder.derive(term, "Reshape", [operand], shape=term.shape)
     return None
+
+
+def _only_element(builder: TermBuilder, term: Term) -> Term | None:
+    """A Gather of the one element of an axis, which converters write as a Squeeze."""
+    operand, index, axis = _operand(term), _operand(term, 1), term.attribute("axis", 0)
+    if operand is None or operand.shape is None or index is None or index.data is None or not isinstance(axis, int):
+        return None
+    if index.data.size != 1 or operand.shape[axis % len(operand.shape)] != 1:
+        return None
+    if builder.across_systems or index.data.ndim == 1:
+        return operand
+    return builder.derive(term, "Reshape", [operand], shape=term.shape) if is_static(term.shape) else None
 
 
 def _transpose(builder: TermBuilder, term: Term) -> Term | None:
@@ -197,6 +214,10 @@ def _split(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "part", [operand], axis=axis, start=start, end=start + sizes[term.index])
 
 
+#: Bounds from here on are the end of an axis.
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+
+
 def _slice(builder: TermBuilder, term: Term) -> Term | None:
     operand = _operand(term)
     starts, ends, axes, steps = (term.attribute(name) for name in ("starts", "ends", "axes", "steps"))
@@ -204,6 +225,10 @@ def _slice(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if not (isinstance(starts, tuple) and isinstance(ends, tuple)) or (steps is not None and set(steps) != {1}):
         return None
+    if steps is not None or any(_INT32_MAX <= end < _INT64_MAX for end in ends):
+        ends = tuple(min(end, _INT64_MAX) if end < _INT32_MAX else _INT64_MAX for end in ends)
+        attributes = {name: value for name, value in term.attributes if name != "steps"} | {"ends": ends}
+        return builder.derive(term, "Slice", [operand], **attributes)
     axes = tuple(range(len(starts))) if axes is None else axes
     if len(axes) != 1 or len(starts) != 1 or len(ends) != 1:
         return None
@@ -238,7 +263,7 @@ def _axes_from_front(builder: TermBuilder, term: Term) -> Term | None:
 
 def _expand(builder: TermBuilder, term: Term) -> Term | None:
     operand = _operand(term)
-    if operand is None or not _is_static(term.shape):
+    if operand is None or not is_static(term.shape):
         return None
     return operand if operand.shape == term.shape else None
 
@@ -313,11 +338,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "reshape",
-        frozenset({"Reshape", "Shuffle", "Squeeze", "Unsqueeze", "Flatten"}),
+        RESHAPES,
         _reshape,
         "what only changes a static shape is a Reshape to that shape, or nothing",
     ),
     Rule("expand", frozenset({"Expand", "Broadcast"}), _expand, "an Expand to the shape of its input gives its input"),
+    Rule("only element", frozenset({"Gather"}), _only_element, "the only element of an axis is all of it"),
     Rule("transpose", frozenset({"Transpose"}), _transpose, "successive permutations are one"),
     Rule("gemm", frozenset({"Gemm"}), _gemm, "a Gemm is a MatMul and an Add", "one rounding of the sum"),
     Rule("matmul", frozenset({"MatMul"}), _matmul, "transposition by an attribute is a Transpose"),
@@ -390,6 +416,8 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
         return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])
     if operator.startswith("Reduce"):
         return _reduced(shapes[0], attributes)
+    if operator == "Squeeze" and isinstance(attributes.get("axes"), tuple):
+        return _reduced(shapes[0], {**attributes, "keepdims": 0})
     return None
 
 
@@ -409,7 +437,7 @@ BOOLEAN = frozenset(_BOOLEAN_NAMES.split())
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
-    if not all(_is_static(shape) for shape in shapes):
+    if not all(is_static(shape) for shape in shapes):
         ranks = {len(shape) for shape in shapes}
         return (None,) * max(ranks) if ranks else None
     try:
@@ -424,7 +452,7 @@ def _reshaped(shape: Shape, operands: Sequence[Term | None]) -> Shape | None:
         return None
     dims: list[Any] = target.data.reshape(-1).tolist()
     dims = [shape[k] if dim == 0 and k < len(shape) else dim for k, dim in enumerate(dims)]
-    if -1 in dims and _is_static(shape) and all(isinstance(dim, int) for dim in dims):
+    if -1 in dims and is_static(shape) and all(isinstance(dim, int) for dim in dims):
         rest = prod(dim for dim in dims if dim != -1)
         dims[dims.index(-1)] = prod(shape) // rest if rest else None
     return tuple(None if dim == -1 else dim for dim in dims)

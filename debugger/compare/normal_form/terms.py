@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,16 @@ class LoopPortTerms:
     lengths: dict[Any, Term] = field(default_factory=dict)
 
 
+class _SubstitutingFolder(ConstantFolder):
+    """Folds constants with other data in some of them."""
+
+    constants: Mapping[Value, Array] = MappingProxyType({})
+
+    def value_of(self, value: Value | None) -> Array | None:
+        """The data of a constant value; None for any other."""
+        return self.constants[value] if value in self.constants else super().value_of(value)
+
+
 @dataclass(eq=False)
 class LoweredGraph:
     """A model in normal form. ``terms``: in an order in which they can be computed; ``by_value``: of each value of the
@@ -107,6 +118,12 @@ class LoweredGraph:
     def in_scope(self, graph: Graph) -> list[Term]:
         """The terms that a graph itself computes, without leaves."""
         return [term for term in self.terms if term.scope is graph and not term.is_leaf]
+
+    def folded_with(self, value: Value, constants: Mapping[Value, Array]) -> Array | None:
+        """What a result of constants would be with other data in some of them; None if it follows from more."""
+        folder = _SubstitutingFolder(self.declared.origins, self.declared.system)
+        folder.constants = constants
+        return folder.value_of(value)
 
     def source_node(self, node: Node | None) -> Node | None:
         """The node in the file that a node was expanded from, or the node itself."""

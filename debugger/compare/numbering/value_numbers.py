@@ -19,7 +19,12 @@ from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
 
 #: Operator -> attributes that all systems have with one meaning.
-_ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), "CumSum": ("exclusive", "reverse")}
+_ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {
+    "Clip": ("min", "max"),
+    "CumSum": ("exclusive", "reverse"),
+    "Slice": ("starts", "ends"),
+    "part": ("start", "end"),
+}
 #: The number of iterations whose computation a colour depends on.
 _COLOR_ITERATIONS = 3
 
@@ -183,7 +188,7 @@ class ValueNumbers:
         if self.options.same_system:
             return term.attributes
         names = _ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
-        numbers = ((name, float(value)) for name, value in term.attributes if name in names)  # type: ignore[arg-type]
+        numbers = ((name, _numbers(value)) for name, value in term.attributes if name in names)
         return tuple((name, number) for name, number in numbers if number or term.operator == "Clip")
 
     def _operand_number(self, term: Term | None) -> int:
@@ -219,6 +224,15 @@ class ValueNumbers:
         )
 
 
+def _numbers(value: Hashable) -> Hashable:
+    """An attribute as numbers: systems differ in their types."""
+    return tuple(map(_numbers, value)) if isinstance(value, tuple) else float(value)  # type: ignore[arg-type]
+
+
+#: The attributes of a slice, as ``slice_geometry`` orders them.
+_SLICE_FIELDS = ("axis", "start", "end", "stride", "part_size", "from_trip_count")
+
+
 def slice_geometry(port: SlicedInput, shape: Sequence[Any] | None) -> tuple[int, ...]:
     """How a tensor is sliced: axis, start, end, stride, size of a part, counted from the front where its shape is
     known."""
@@ -228,3 +242,14 @@ def slice_geometry(port: SlicedInput, shape: Sequence[Any] | None) -> tuple[int,
     if isinstance(dim, int):
         start, end = (dim + 1 + index if index < 0 else index for index in (start, end))
     return axis, start, end, port.stride, port.part_size, int(port.from_trip_count)
+
+
+def changed_slice_fields(
+    left: SlicedInput, right: SlicedInput, shapes: tuple[Sequence[Any] | None, Sequence[Any] | None]
+) -> list[str]:
+    """The attributes in which two slices differ, however they are written: also of tensors of two lengths, the same
+    attributes are the same slice."""
+    counted = slice_geometry(left, shapes[0]), slice_geometry(right, shapes[1])
+    written = slice_geometry(left, None), slice_geometry(right, None)
+    fields = zip(_SLICE_FIELDS, zip(*counted, strict=True), zip(*written, strict=True), strict=True)
+    return [name for name, (a, b), (c, d) in fields if a != b and c != d]

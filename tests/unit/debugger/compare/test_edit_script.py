@@ -76,8 +76,8 @@ def test_each_edit_is_named_and_gives_the_other_model(old: str, new: str, edits:
     same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, ())), left)
 
 
-def same_values(model: loopdbg.Model, other: loopdbg.Model) -> None:
-    outputs = [list((item.execute(FEEDS).outputs or {}).values()) for item in (model, other)]
+def same_values(model: loopdbg.Model, other: loopdbg.Model, feeds: dict[str, Any] = FEEDS) -> None:
+    outputs = [list((item.execute(feeds).outputs or {}).values()) for item in (model, other)]
     assert outputs[0] and len(outputs[0]) == len(outputs[1])
     for a, b in zip(*outputs, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -167,6 +167,78 @@ def test_equivalent_spellings_are_no_edits(left: str, right: str, rule: str) -> 
     script = edit_script(model(STEP % left).graph, model(STEP % right).graph)
     assert not script.edits
     assert not rule or rule in {spelling.rule for spelling in script.spelling}
+
+
+def test_the_only_element_of_an_axis_is_all_of_it() -> None:
+    text = "g (float[1,4] x) => (float[4] y) <int64[1] one = {0}, int64 scalar = {0}> { %s }"
+    spelled = "r = Gather (x, scalar)  y = Tanh (r)", "r = Gather (x, one)  s = Squeeze (r, one)  y = Tanh (s)"
+    left, right = (model(text % nodes) for nodes in spelled)
+    assert not edit_script(left.graph, right.graph).edits
+
+
+def test_nodes_that_one_model_lacks_between_two_values_are_one_edit() -> None:
+    text = "g (float[2] x) => (float[2] y) { %s }"
+    left, right = model(text % "a = Exp (x)  b = Neg (a)  y = Tanh (b)"), model(text % "y = Tanh (x)")
+    for pair, kind in (((left, right), EditKind.NODE_OMITTED), ((right, left), EditKind.NODE_ADDED)):
+        (edit,) = edit_script(pair[0].graph, pair[1].graph).edits
+        assert (edit.kind, edit.left_name or edit.right_name, edit.detail) == (kind, "b", "b, a")
+
+
+def test_an_operator_that_has_no_effect_on_one_side_differs_by_its_attribute() -> None:
+    text = """g (float[4] x) => (float[n] y) <int64[1] from = {0}, int64[1] to = {%s}> {
+      part = Slice (x, from, to)  y = Tanh (part)
+    }"""
+    for ends in (("-1", "9"), ("9", "-1")):
+        left, right = (model(text % end) for end in ends)
+        script = edit_script(left.graph, right.graph)
+        (edit,) = script.edits
+        assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.ATTRIBUTE, "part", "part")
+        changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, [edit]))
+        same_values(changed, right, {"x": F32([1, 2, 3, 4])})
+
+
+STARTS = """g (float[2] z, int64 n) => (float[2] y) <bool go = {1}, %s> {
+  y = Loop (n, go, %s) <body = step (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
+    c2 = Identity (c)  h2 = Add (h, x)
+  }>
+}"""
+
+
+def test_another_constant_is_read_though_the_first_one_is_removed() -> None:
+    """Tools remove a weight that nothing reads any longer."""
+    left = model(STARTS % ("float[2] x = {1, 2}, float[2] w = {3, 4}", "w"))
+    right = model(STARTS % ("float[2] x = {1, 2}", "x"))
+    (edit,) = edit_script(left.graph, right.graph).edits
+    assert (edit.kind, edit.left_name) == (EditKind.INITIAL_VALUE, "h")
+
+
+def test_a_changed_constant_is_named_where_a_tool_has_computed_with_it() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] u) <float[2] w = {%s}, %s> { %s y = Add (x, t)  u = Mul (x, w) }"
+    left = model(text % ("1, 2", "float[2] c = {3, 3}", "t = Mul (w, c)"))
+    right = model(text % ("1, 5", "float[2] t = {3, 15}", ""))
+    script = edit_script(left.graph, right.graph)
+    assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "w")]
+    changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
+    same_values(changed, right, {"x": F32([1, 2])})
+
+
+def test_equal_constants_of_two_dtypes_do_not_replace_each_other() -> None:
+    text = "g (float[1] x) => (float[1] y, double[1] d) <double[1] wide = {-1}%s> { %s d = Neg (wide) }"
+    left, right = model(text % ("", "y = Abs (x)")), model(text % (", float[1] minus = {-1}", "y = Mul (x, minus)"))
+    script = edit_script(left.graph, right.graph)
+    changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
+    same_values(changed, right, {"x": F32([2])})
+
+
+ROWS = """g (float[2] h0) => (float[2] y) <float[2,2] z = {1, 2, 3, 4}, int64[1] from = {0}, int64[1] to = {%s}> {
+  rows = Slice (z, from, to)
+  y = Scan <num_scan_inputs = 1, body = b (float[2] h, float[2] row) => (float[2] h2) { h2 = Add (h, row) }> (h0, rows)
+}"""
+
+
+def test_slices_of_tensors_of_two_lengths_are_the_same_slice() -> None:
+    edits = edit_script(model(ROWS % 2).graph, model(ROWS % 1).graph).edits
+    assert [(edit.kind, edit.left_name) for edit in edits] == [(EditKind.ATTRIBUTE, "rows")]
 
 
 GEMM = STEP % "h2 = Gemm (h, W, b)"
