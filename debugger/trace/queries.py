@@ -20,9 +20,9 @@ from .schema import APPLICATION_ID, SCHEMA_VERSION, TABLES_SQL
 Row = Any
 Execute = Callable[..., Iterable[Row]]
 
-#: Rows per statement. sqlite3 releases the GIL for each statement and regains it late if the engine's thread is busy in
-#: Python, so fewer statements are better.
-_ROWS_PER_STATEMENT = 1024
+#: Rows per statement, the rest of each in smaller statements. sqlite3 releases the GIL for each statement (executemany
+#: for each row) and regains it late if the engine's thread is busy in Python, so fewer statements are better.
+_ROWS_PER_STATEMENT = (1024, 128, 16, 1)
 #: SQLite's default limit for parameters of one statement.
 _MAX_PARAMETERS = 32_766
 
@@ -363,20 +363,18 @@ def _escape_cell(cell: Any) -> Any:
 
 def insert(db: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows of one width, many per statement."""
-    remaining = iter(rows)
-    first = next(remaining, None)
-    if first is None:
+    cells = list(itertools.chain.from_iterable(remaining := list(rows)))
+    if not remaining:
         return
-    remaining = itertools.chain([first], remaining)
-    width = len(first)
-    per_statement = min(_ROWS_PER_STATEMENT, _MAX_PARAMETERS // width)
-    placeholders = f"({','.join('?' * width)})"
-    while chunk := list(itertools.islice(remaining, per_statement)):
-        if len(chunk) == per_statement:
-            values = ",".join([placeholders] * per_statement)
-            db.execute(f"INSERT INTO {table} VALUES {values}", list(itertools.chain.from_iterable(chunk)))
-        else:
-            db.executemany(f"INSERT INTO {table} VALUES {placeholders}", chunk)
+    width = len(remaining[0])
+    start = 0
+    for count in _ROWS_PER_STATEMENT:
+        count = min(count, _MAX_PARAMETERS // width)
+        values = ",".join([f"({','.join('?' * width)})"] * count)
+        statement = f"INSERT INTO {table} VALUES {values}"
+        while len(cells) - start >= count * width:
+            db.execute(statement, cells[start : start + count * width])
+            start += count * width
 
 
 def last_id(ask: Execute, table: str) -> int:

@@ -71,6 +71,11 @@ class _LoopProbes:
     entry: int = 0
     pending: _PendingBoundaries = field(default_factory=_PendingBoundaries)
 
+    def __post_init__(self) -> None:
+        #: The probes that are read at the first boundary of an entry, and at the later ones.
+        self.first_probes = (*self.probes.boundary_probes, *self.probes.entry_probes)
+        self.later_probes = (*self.probes.boundary_probes, *self.probes.iteration_probes)
+
 
 @dataclass
 class _PendingTransaction:
@@ -143,7 +148,8 @@ class Recorder:
 
     def _attach_writer(self, store: TraceFileWriter) -> None:
         try:
-            self.path, self._store = store.path, store
+            self.path: Path = store.path
+            self._store = store
             self._writer = TraceWriterThread(store, self._take_pending)
         except BaseException:  # the thread did not start, so the file must be closed here
             with contextlib.suppress(sqlite3.Error):
@@ -165,8 +171,8 @@ class Recorder:
 
     def __call__(self, frame: Frame) -> None:
         """Record a frame at a boundary."""
-        index = frame.index
-        engine = frame_reader(frame).engine
+        reader = frame_reader(frame)
+        engine, index = reader.engine, reader.index
         loop = self._loops[index]
         iteration, _, goes_on, ended, _ = engine.loop_state(index)
         now = time.perf_counter()
@@ -186,15 +192,12 @@ class Recorder:
         entry = None
         if iteration == 0:
             entry = queries.outer_iterations_text(frame.entry), frame.trip_count
-        probes = loop.probes
-        values = [(p.port, read_probe(engine, index, p)) for p in probes.boundary_probes]
-        if iteration:
-            values += [(p.port, read_probe(engine, index, p)) for p in probes.iteration_probes]
-        else:
-            values += [(p.port, read_probe(engine, index, p)) for p in probes.entry_probes]
-        size = sum(getattr(value, "nbytes", _VALUE_OVERHEAD_BYTES) for _, value in values) + _VALUE_OVERHEAD_BYTES * (
-            len(values) + 1
-        )
+        values = []
+        size = _VALUE_OVERHEAD_BYTES
+        for probe in loop.later_probes if iteration else loop.first_probes:
+            value = read_probe(engine, index, probe)
+            values.append((probe.port, value))
+            size += getattr(value, "nbytes", _VALUE_OVERHEAD_BYTES) + _VALUE_OVERHEAD_BYTES
         with self._lock:
             if not self._pending_bytes:
                 self._pending_since = now

@@ -28,3 +28,10 @@ def test_package_data_covers_every_data_file() -> None:
             fnmatch(name, pattern) for pattern in setuptools["package-data"]["*"] if "/" in pattern or "/" not in name
         ), name
         assert any(fnmatch(path.name, pattern) for pattern in manifest), name
+
+
+def test_package_data_has_no_sources_that_cannot_be_used_without_a_checkout() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package_data = setuptools["package-data"]
+    for name in ("kernel.h", "engine.pxd", "engine.pyx", "kernel.c", "kernels/thread_pool.h"):
+        assert not any(fnmatch(name, pattern) for patterns in package_data.values() for pattern in patterns), name

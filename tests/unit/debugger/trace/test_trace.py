@@ -15,6 +15,7 @@ import pytest
 import loopdbg
 from comparable_values import all_exact_bits, exact_bits
 from error_fields import raises_error
+from loopdbg.debugger.trace import queries
 from loopdbg.debugger.trace import recorder as recorders
 from loopdbg.debugger.trace import writer as writers
 from loopdbg.debugger.trace.reader import store_of
@@ -511,3 +512,17 @@ def test_examples_of_the_documentation(tmp_path: Path) -> None:
     assert python
     for source in python:
         exec(source.replace('"run.loopdb"', repr(str(path))), {})
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 400, 1025])
+def test_insert_writes_rows_in_order_with_few_statements(count: int) -> None:
+    """Each statement releases the GIL, which it regains late while the run is busy in Python."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.execute("CREATE TABLE numbers (id INTEGER PRIMARY KEY, square INTEGER)")
+    statements: list[str] = []
+    db.set_trace_callback(statements.append)
+    rows = [(k, k * k) for k in range(count)]
+    queries.insert(db, "numbers", iter(rows))
+    assert len(statements) <= count // 128 + 7 + 15
+    assert db.execute("SELECT * FROM numbers ORDER BY id").fetchall() == rows
+    db.close()
