@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..command import Command, int_at_least
-from ..options import add_input_options, add_trust_option, parse_seconds
+from ..options import add_input_options, add_json_option, add_trust_option, parse_seconds
 
 _TARGETS = ("onnxruntime", "openvino", "tensorrt", "specification")
 
@@ -65,7 +65,7 @@ usage, 130 interrupted"""
         )
         add_input_options(parser)
         output = parser.add_argument_group("output", "docs/ci.md tells more.")
-        output.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(output)
         output.add_argument("--junit", type=Path, metavar="FILE", help="write the findings as JUnit XML")
         output.add_argument(
             "--github", action="store_true", help="annotate findings on GitHub, at the line of code that a node is from"

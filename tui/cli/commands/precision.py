@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..command import Command
-from ..options import add_run_options, add_weights_option, parse_seconds, parse_tolerance
+from ..options import add_json_option, add_run_options, add_weights_option, parse_seconds, parse_tolerance
 
 
 class Precision(Command):
@@ -26,11 +26,6 @@ examples:
 
 A tolerance is a relative error of the outputs: the largest difference, divided
 by the largest number. A loop that runs more or fewer iterations exceeds any.
-
---json: {"model", "type_name", "narrow_count", "node_count", "outputs": {NAME:
-  {"absolute", "relative", "snr", "cosine", "nonfinite"}}, "iterations",
-  "values", "nodes", "unsupported", "wide_nodes", "parted", "failure", "runs"};
-  docs/precision.md tells more.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
@@ -64,7 +59,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.add_argument(
             "--seconds", type=parse_seconds, default=30.0, metavar="S", help="how long nodes are tried, about (30)"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
         add_run_options(parser)
 
     def load(self) -> None:

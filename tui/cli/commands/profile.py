@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..command import Command, int_at_least
 from ..comparison.peer_spec import parse_runtime
-from ..options import add_run_options, add_weights_option, parse_seconds
+from ..options import add_json_option, add_run_options, add_weights_option, parse_seconds
 
 
 class Profile(Command):
@@ -28,10 +28,6 @@ examples:
 -o draws the time of each iteration (.png, .svg, .pdf), or writes a timeline
 of mean times, for Perfetto (.perfetto.json) or speedscope (.speedscope.json).
 
---json: {"model", "runs", "seconds", "median_seconds", "clock_seconds",
-         "nodes": [...], "loops": [...], "boundary_seconds", "other_seconds",
-         "peer": {...}, "notes"}; times in seconds, docs/profile.md tells more.
-
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
@@ -49,7 +45,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.add_argument(
             "-o", "--output", type=Path, action="append", default=[], metavar="FILE", help="a figure or a timeline"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_option(parser)
         add_run_options(parser)
 
     def load(self) -> None:

@@ -58,11 +58,14 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Command lines of each command, without ``--json``."""
     newton, nested = SAMPLES / "newton_sqrt.onnx", SAMPLES / "loop_nested.xml"
     return {
+        "check": [(newton, "--no-run"), (newton, nested)],
         "config": [()],
         "diff": [(newton, newton), (newton, "--against", "onnxruntime")],
         "explain": [(newton,), (nested, "--as", "tensorrt")],
         "extract": [(newton, "-o", folder / "loop"), (newton, "--iteration", 2, "-o", folder / "body")],
         "info": [(newton,), (nested,)],
+        "precision": [(newton, "--tolerance", "1e-3"), (nested, "--as", "bfloat16")],
+        "profile": [(newton, "--seconds", 0.1, "--against", "onnxruntime"), (nested, "--seconds", 0.1)],
         "run": [
             (newton,),
             (nested, *LIMIT),
