@@ -67,11 +67,11 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     try:
         run.run()
     except (ExecutionError, LimitError, InterruptError, KeyboardInterrupt) as error:
-        failed = isinstance(error, ExecutionError | LimitError)
+        failure = error if isinstance(error, ExecutionError | LimitError) else None
         has_compared = any(track.compared for track in run.compared_tracks)
-        if not options.reports_partial or (failed and not has_compared):
+        if not options.reports_partial or (failure is not None and not has_compared):
             raise
-        run.result.error = error if isinstance(error, ExecutionError | LimitError) else InterruptError("interrupted")
+        run.result.error = failure or InterruptError("interrupted")
     result = run.comparison()
     firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]
     stored = stored_precision([(first.left, first.right) for first in firsts], reference.label)
