@@ -319,7 +319,9 @@ class EditFinder:
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
-            names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(*nodes)
+            names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(
+                nodes[0], nodes[1]
+            )
             counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
             if nodes[0].op_type == nodes[1].op_type and names:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)

@@ -93,7 +93,8 @@ class _SubstitutingFolder(ConstantFolder):
 
     def value_of(self, value: Value | None) -> Array | None:
         """The data of a constant value; None for any other."""
-        return self.constants[value] if value in self.constants else super().value_of(value)
+        data = None if value is None else self.constants.get(value)
+        return super().value_of(value) if data is None else data
 
 
 @dataclass(eq=False)

@@ -189,7 +189,7 @@ class ValueNumbers:
             return term.attributes
         names = _ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
         numbers = ((name, _numbers(value)) for name, value in term.attributes if name in names)
-        return tuple((name, number) for name, number in numbers if number or term.operator == "Clip")
+        return tuple((name, number) for name, number in numbers if number != 0 or term.operator == "Clip")
 
     def _operand_number(self, term: Term | None) -> int:
         if term is None:
