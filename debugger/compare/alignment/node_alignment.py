@@ -6,7 +6,7 @@ counts what need not be edited.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from ..normal_form.operators import COMMUTATIVE_OPERATORS
@@ -118,7 +118,8 @@ class NodeAlignment:
         rights = set(self._unpaired(1))
         lefts = set(self._unpaired(0))
         order = {term: k for side in (0, 1) for k, term in enumerate(self._terms[side])}
-        heap = [(-self._score(a, b), order[a], order[b]) for a in lefts for b in self._candidates(a, rights)]
+        index = self._index(rights)
+        heap = [(-self._score(a, b), order[a], order[b]) for a in lefts for b in self._candidates(a, rights, index)]
         heapify(heap)
         queued = {(i, j) for _, i, j in heap}
         while heap:
@@ -143,13 +144,20 @@ class NodeAlignment:
                     queued.add((order[c], order[d]))
         return new
 
-    def _candidates(self, left: Term, rights: set[Term]) -> Iterator[Term]:
-        """Right terms with the operator or the name of a left one, or with a neighbour that is paired with its."""
-        candidates: dict[Term, None] = {}
-        name = term_name(left)
+    def _index(self, rights: Iterable[Term]) -> dict[Hashable, list[Term]]:
+        """Right terms by operator, by name, and by the ports that read them."""
+        index: dict[Hashable, list[Term]] = {}
         for right in rights:
-            if right.operator == left.operator or (name and name == term_name(right)):
-                candidates[right] = None
+            ports = (position for _, position in self._pairs.users(right) if _is_port(position))
+            for key in {("operator", right.operator), ("name", term_name(right)), *ports}:
+                index.setdefault(key, []).append(right)
+        return index
+
+    def _candidates(self, left: Term, rights: set[Term], index: Mapping[Hashable, Sequence[Term]]) -> Iterator[Term]:
+        """Right terms with the operator or the name of a left one, or with a neighbour that is paired with its."""
+        candidates: dict[Term, None] = dict.fromkeys(index.get(("operator", left.operator), ()))
+        if term_name(left):
+            candidates.update(dict.fromkeys(index.get(("name", term_name(left)), ())))
         for operand in left.operands:
             twin = None if operand is None else self._pairs.twins.get(operand)
             if twin is not None:
@@ -159,10 +167,8 @@ class NodeAlignment:
             if twin is not None:
                 candidates.update((operand, None) for operand in twin.operands if operand is not None)
         for _, position in self._pairs.users(left):
-            if position is not None and not isinstance(position, int):
-                candidates.update(
-                    (right, None) for right in rights if any(p == position for _, p in self._pairs.users(right))
-                )
+            if _is_port(position):
+                candidates.update(dict.fromkeys(index.get(position, ())))
         return (right for right in candidates if right in rights)
 
     def _neighbours(self, left: Term, right: Term) -> Iterator[tuple[Term, Term]]:
@@ -232,6 +238,11 @@ def _operand_fit(pairs: TermPairs, left: Term | None, right: Term | None) -> flo
     if left is None or right is None or not (left.is_constant and right.is_constant):
         return 0.0
     return 0.5 if left.shape == right.shape and left.dtype == right.dtype else 0.25
+
+
+def _is_port(position: Hashable) -> bool:
+    """Whether a use is that of a port or an output, and not that of an operand."""
+    return position is not None and not isinstance(position, int)
 
 
 def _output_index(term: Term) -> int:
