@@ -105,7 +105,10 @@ def main() -> None:
         except CommandError as error:
             send_message(answers, (error.kind, str(error)))
         except Exception as error:
-            send_message(answers, ("failed", error_sentences(type(error).__name__, str(error))))
+            # What is wrong with an option comes first, before all that there are.
+            is_option = isinstance(error, OptionError)
+            text = f"OptionError: {error}" if is_option else error_sentences(type(error).__name__, str(error))
+            send_message(answers, ("failed", text))
 
 
 def _measure(model: LoadedRuntimeModel, feeds: Mapping[str, Any], seconds: float) -> RunTimes:

@@ -203,7 +203,7 @@ class TermPairs:
         other = self.sides[1 - side]
         for value in reader.node.inputs:
             node = other.declared.origins.get(value) if value and other.by_value.get(value) is target else None
-            if node is not None and node.op_type == path[0].node.op_type:
+            if node is not None and node is not target.node and node.op_type == path[0].node.op_type:
                 return Term(path[0].operator, (target,), (), 0, node, value, reader.scope)
         return None
 

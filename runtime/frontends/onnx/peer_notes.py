@@ -150,13 +150,16 @@ def _softmax(node: Operation) -> Iterator[Note]:
 
 def hidden_name_note(kind: str, name: str, suffix: str) -> Note:
     """The note on a name of a body that is visible outside as well. ``kind``: ``input`` or ``initializer``."""
-    rule, openvino = (
-        ("B37", "OpenVINO refuses the file") if kind == "input" else ("B76", "OpenVINO takes the outer one")
-    )
+    if kind == "input":
+        return Note(
+            "B37",
+            f"the input '{name}'{suffix} hides an outer value of that name, which the IR specification forbids; it is"
+            " the body's, as in onnxruntime (OpenVINO refuses the file, and onnx.reference can take the outer one).",
+        )
     return Note(
-        rule,
-        f"the {kind} '{name}'{suffix} hides an outer value of that name, which the IR specification forbids; it is the"
-        f" body's, as in onnxruntime ({openvino}, and onnx.reference can take the outer one).",
+        "B76",
+        f"the initializer '{name}'{suffix} hides an outer value of that name, which the IR specification forbids; it is"
+        " the body's, as in onnxruntime (OpenVINO takes the outer one, and onnx.reference can take the outer one).",
     )
 
 
