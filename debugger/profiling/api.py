@@ -29,6 +29,8 @@ def profile_model(
     from .peer_profile import add_peer
 
     with Peer(against) as peer:
+        if peer.is_command:
+            raise UsageError("a command does not say what its nodes take; profile measures onnxruntime or openvino")
         return add_peer(profile, model, inputs or {}, peer, seconds)
 
 

@@ -25,12 +25,15 @@ commands:
   loopdbg run MODEL      run it headless, at full speed, or with commands
   loopdbg info MODEL     show its signature and its loops
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
+  loopdbg check MODEL... what onnxruntime, OpenVINO and TensorRT will make of it
   loopdbg sweep MODEL... run models on many inputs, and tell what became of each
   loopdbg diff A B       compare models, traces, or a model and another runtime
   loopdbg repro MODEL    the smallest part that still shows what is wrong
   loopdbg extract MODEL  a loop, or one iteration of it, as a model of its own
   loopdbg convert MODEL  write a model as a script that builds it in TensorRT
   loopdbg export TRACE   write what was recorded as .npz or .csv
+  loopdbg profile MODEL  where a run spends its time and memory
+  loopdbg precision MODEL  what float16 does to it, what has to stay float32
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg demo           find the bug of a sample model
   loopdbg samples [DIR]  write the sample models into a folder

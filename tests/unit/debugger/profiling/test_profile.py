@@ -299,6 +299,12 @@ def test_loop_without_measured_iterations_has_no_figure(capsys: pytest.CaptureFi
     assert ran.status == 2 and "measured by themselves" in ran.err
 
 
+def test_command_is_no_peer_to_measure() -> None:
+    loaded, inputs = sample("newton_sqrt.onnx")
+    with pytest.raises(loopdbg.UsageError, match="does not say what its nodes take"):
+        loaded.profile(inputs, seconds=SECONDS, against="cmd:false {model} {inputs} {outputs}")
+
+
 def test_operators_add_up_their_nodes() -> None:
     first, second = (NodeProfile(name, "Add", "main", 1, seconds) for name, seconds in (("a", 1e-3), ("b", 3e-3)))
     single = NodeProfile("c", "MatMul", "main", 1, 3.5e-3)
