@@ -18,6 +18,7 @@ from .messages import DapMessageStream
 
 #: Only local clients can connect.
 HOST = "127.0.0.1"
+_MAX_PORT = 65535
 #: The environment variable with the user's token, for servers and editors.
 TOKEN_VARIABLE = "LOOPDBG_DAP_TOKEN"
 #: A client without a token is disconnected after this time, so that it does not block others.
@@ -48,12 +49,13 @@ def listen(port: int) -> socket.socket:
         UsageError: the port is in use, or invalid.
     """
     try:
+        # Where the number is no port, create_server leaves its socket open.
+        if not 0 <= port <= _MAX_PORT:
+            raise OSError(None, f"a port is a number from 0 to {_MAX_PORT}")
         return socket.create_server((HOST, port))
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise UsageError(
-            f"port {port} cannot be listened on: {getattr(error, 'strerror', None) or error}",
-            name=str(port),
-            expected="a free port",
+            f"port {port} cannot be listened on: {error.strerror}", name=str(port), expected="a free port"
         ) from None
 
 

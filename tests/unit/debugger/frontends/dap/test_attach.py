@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import socket
 import subprocess
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +87,12 @@ def test_port_in_use_is_reported() -> None:
         port = server.getsockname()[1]
         with raises_error(loopdbg.UsageError, name=str(port), expected="a free port"):
             loopdbg.editor.wait_for_editor(session, port)
-    with raises_error(loopdbg.UsageError, name="99999", expected="a free port"):
-        loopdbg.editor.wait_for_editor(session, 99999)
+    with warnings.catch_warnings(record=True) as unclosed:
+        warnings.simplefilter("always")
+        with raises_error(loopdbg.UsageError, name="99999", expected="a free port"):
+            loopdbg.editor.wait_for_editor(session, 99999)
+        gc.collect()
+    assert not unclosed
 
 
 def test_inline_values() -> None:
