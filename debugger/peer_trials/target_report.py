@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...runtime.graph import MAIN
-from ..portability.check import Finding, verdict_of
-from ..portability.known_differences import KNOWN_DIFFERENCES, Verdict
+from ..portability.check import RuleFinding, verdict_of
+from ..portability.known_differences import KNOWN_DIFFERENCES, TargetVerdict
 from .trial import Trial
 
 #: Evidence of a finding that only a run shows.
@@ -20,8 +20,8 @@ class TargetReport:
     sentences on rules that the runtime disproves, or on behaviour without a rule."""
 
     target: str
-    verdict: Verdict
-    findings: tuple[Finding, ...]
+    verdict: TargetVerdict
+    findings: tuple[RuleFinding, ...]
     version: str = ""
     trials: tuple[Trial, ...] = ()
     contradictions: tuple[str, ...] = ()
@@ -31,30 +31,30 @@ class TargetReport:
 class _Reconciliation:
     """Findings of one target while trials are compared with them."""
 
-    findings: list[Finding]
+    findings: list[RuleFinding]
     contradictions: list[str] = field(default_factory=list)
 
-    def with_verdict(self, verdict: Verdict) -> list[Finding]:
+    def with_verdict(self, verdict: TargetVerdict) -> list[RuleFinding]:
         return [finding for finding in self.findings if finding.verdict is verdict]
 
-    def confirm(self, verdict: Verdict, confirmed: bool) -> None:
+    def confirm(self, verdict: TargetVerdict, confirmed: bool) -> None:
         self.findings = [
             replace(finding, confirmed=confirmed) if finding.verdict is verdict else finding
             for finding in self.findings
         ]
 
-    def drop(self, verdict: Verdict) -> None:
+    def drop(self, verdict: TargetVerdict) -> None:
         self.findings = [finding for finding in self.findings if finding.verdict is not verdict]
 
 
-def report_rules(target: str, findings: Sequence[Finding]) -> TargetReport:
+def report_rules(target: str, findings: Sequence[RuleFinding]) -> TargetReport:
     """The report of a target that was not tried."""
     own = tuple(finding for finding in findings if finding.target == target)
     return TargetReport(target, verdict_of(own, target), own)
 
 
 def report_trials(
-    target: str, findings: Sequence[Finding], trials: Sequence[Trial], *, is_rejected: bool = False
+    target: str, findings: Sequence[RuleFinding], trials: Sequence[Trial], *, is_rejected: bool = False
 ) -> TargetReport:
     """The report of a target that was tried; the first trial is that of the whole model. ``is_rejected``: the file is
     rejected here, so that no rule can tell why the target refuses it."""
@@ -72,45 +72,45 @@ def report_trials(
 
 def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool) -> None:
     """The target refused the model: a rule has to tell why."""
-    is_unknown = is_rejected or bool(state.with_verdict(Verdict.UNKNOWN))
-    state.drop(Verdict.UNKNOWN)
-    if state.with_verdict(Verdict.DOES_NOT_LOAD):
-        state.confirm(Verdict.DOES_NOT_LOAD, True)
+    is_unknown = is_rejected or bool(state.with_verdict(TargetVerdict.UNKNOWN))
+    state.drop(TargetVerdict.UNKNOWN)
+    if state.with_verdict(TargetVerdict.DOES_NOT_LOAD):
+        state.confirm(TargetVerdict.DOES_NOT_LOAD, True)
         return
     # A rule about wrong values may know that the target refuses some of these models.
     may_fail = any(
-        "failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.with_verdict(Verdict.DIFFERS)
+        "failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.with_verdict(TargetVerdict.DIFFERS)
     )
     if not is_unknown and not may_fail:
         state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
     refused = [trial for trial in loops if trial.loads is False]
-    state.findings += [_finding_of_run(trial, Verdict.DOES_NOT_LOAD) for trial in refused or [whole]]
+    state.findings += [_finding_of_run(trial, TargetVerdict.DOES_NOT_LOAD) for trial in refused or [whole]]
 
 
 def _compare_run(state: _Reconciliation, whole: Trial) -> None:
     """The target loaded the model."""
     name = f"{whole.target} {whole.version}"
-    for finding in state.with_verdict(Verdict.DOES_NOT_LOAD):
+    for finding in state.with_verdict(TargetVerdict.DOES_NOT_LOAD):
         state.contradictions.append(f"{name} loads the model, against rule {finding.rule}")
-    state.confirm(Verdict.DOES_NOT_LOAD, False)
+    state.confirm(TargetVerdict.DOES_NOT_LOAD, False)
     if whole.alike is not None:
-        state.drop(Verdict.UNKNOWN)
+        state.drop(TargetVerdict.UNKNOWN)
     if whole.alike:
         # What differs may depend on the inputs.
-        state.confirm(Verdict.DIFFERS, False)
+        state.confirm(TargetVerdict.DIFFERS, False)
     elif whole.alike is False:
         known = {finding.rule for finding in state.findings}
         unseen = [rule for rule in whole.rules if rule in KNOWN_DIFFERENCES and rule not in known]
-        if not state.with_verdict(Verdict.DIFFERS) and not unseen:
+        if not state.with_verdict(TargetVerdict.DIFFERS) and not unseen:
             state.contradictions.append(f"{name} behaves differently, and no rule says so")
-        state.confirm(Verdict.DIFFERS, True)
-        rules = unseen or ([] if state.with_verdict(Verdict.DIFFERS) else [""])
-        state.findings += [_finding_of_run(whole, Verdict.DIFFERS, rule) for rule in rules]
+        state.confirm(TargetVerdict.DIFFERS, True)
+        rules = unseen or ([] if state.with_verdict(TargetVerdict.DIFFERS) else [""])
+        state.findings += [_finding_of_run(whole, TargetVerdict.DIFFERS, rule) for rule in rules]
 
 
-def _finding_of_run(trial: Trial, verdict: Verdict, rule: str = "") -> Finding:
+def _finding_of_run(trial: Trial, verdict: TargetVerdict, rule: str = "") -> RuleFinding:
     known = KNOWN_DIFFERENCES.get(rule)
     node = "" if trial.path == MAIN else trial.path.rpartition(" ▸ ")[2]
     text = trial.text if known is None else f"{trial.text}: {known.text}"
     remedy = "compare the two with diff, and reduce the model with repro" if known is None else known.remedy
-    return Finding(trial.target, verdict, rule, trial.path, node, text, (_RUN,), remedy, _RUN, True)
+    return RuleFinding(trial.target, verdict, rule, trial.path, node, text, (_RUN,), remedy, _RUN, True)

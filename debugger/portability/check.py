@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...runtime.frontends.onnx.type_checks import type_notes
 from ...runtime.graph import Graph, Loop, OptionalType, SequenceType, System, ValueType
-from .known_differences import KNOWN_DIFFERENCES, Verdict
+from .known_differences import KNOWN_DIFFERENCES, TargetVerdict
 from .loop_rules import LOOP_RULES
 from .operator_rules import NODE_RULES
 from .rule_context import RuleContext, RuleMatch
@@ -17,7 +17,7 @@ _ONNXRUNTIME_OPSET = 28
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """One finding for one target.
 
     ``path``: of the loop, or ``main``; ``node``: its name in the file, empty for the whole model. ``source``: ``rule``,
@@ -26,7 +26,7 @@ class Finding:
     """
 
     target: str
-    verdict: Verdict
+    verdict: TargetVerdict
     rule: str
     path: str
     node: str
@@ -48,10 +48,10 @@ def match_loop_rules(graph: Graph) -> list[RuleMatch]:
     return list(_loop_matches(context)) if graph.system is System.ONNX else []
 
 
-def findings_for(matches: Iterable[RuleMatch], targets: Sequence[str]) -> list[Finding]:
+def findings_for(matches: Iterable[RuleMatch], targets: Sequence[str]) -> list[RuleFinding]:
     """The findings for some targets: by target, the gravest first."""
     findings = [
-        Finding(
+        RuleFinding(
             target, rule.verdicts[target], match.rule, match.path, match.node, match.text, rule.evidence, rule.remedy
         )
         for match in matches
@@ -59,14 +59,14 @@ def findings_for(matches: Iterable[RuleMatch], targets: Sequence[str]) -> list[F
         for target in targets
         if target in rule.verdicts
     ]
-    grave = list(Verdict)
+    grave = list(TargetVerdict)
     return sorted(findings, key=lambda finding: (targets.index(finding.target), grave.index(finding.verdict)))
 
 
-def verdict_of(findings: Iterable[Finding], target: str) -> Verdict:
+def verdict_of(findings: Iterable[RuleFinding], target: str) -> TargetVerdict:
     """The gravest verdict about a target."""
     verdicts = {finding.verdict for finding in findings if finding.target == target}
-    return next((verdict for verdict in Verdict if verdict in verdicts), Verdict.FINE)
+    return next((verdict for verdict in TargetVerdict if verdict in verdicts), TargetVerdict.FINE)
 
 
 def _matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:

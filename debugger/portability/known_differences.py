@@ -19,7 +19,7 @@ PROBE = "probe"
 _HEADER, _IMPORTER = "NvInfer.h", "onnx/onnx-tensorrt onnxOpImporters.cpp"
 
 
-class Verdict(StrEnum):
+class TargetVerdict(StrEnum):
     """What a target does with a part of a model; the gravest one comes first."""
 
     DOES_NOT_LOAD = "does not load"
@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     FINE = "fine"
 
 
-NO, DIFFERS = Verdict.DOES_NOT_LOAD, Verdict.DIFFERS
+NO, DIFFERS = TargetVerdict.DOES_NOT_LOAD, TargetVerdict.DIFFERS
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class KnownDifference:
     """
 
     text: str
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, TargetVerdict]
     effects: tuple[str, ...] = ()
     evidence: tuple[str, ...] = (PROBE,)
     remedy: str = ""
@@ -396,7 +396,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     ),
     "B68": KnownDifference(
         "an operator of a domain of its own: no rule tells whether the target has it",
-        {ONNXRUNTIME: Verdict.UNKNOWN, OPENVINO: Verdict.UNKNOWN, TENSORRT: Verdict.UNKNOWN},
+        {ONNXRUNTIME: TargetVerdict.UNKNOWN, OPENVINO: TargetVerdict.UNKNOWN, TENSORRT: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="register the operator with the runtime, and try the model in the runtime",
     ),
@@ -408,7 +408,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     ),
     "B70": KnownDifference(
         "loops that append to a sequence, and SequenceAt or SequenceErase: OpenVINO converts some of them",
-        {OPENVINO: Verdict.UNKNOWN},
+        {OPENVINO: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="try the model in the runtime",
     ),
@@ -434,7 +434,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     ),
     "B74": KnownDifference(
         "strings in a loop with `cond`: OpenVINO loads it; no rule tells what it computes",
-        {OPENVINO: Verdict.UNKNOWN},
+        {OPENVINO: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="try the model in the runtime",
     ),
@@ -500,9 +500,9 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "the specification rejects the file, and so does loopdbg: the targets cannot be checked by rules",
         {
             SPECIFICATION: NO,
-            ONNXRUNTIME: Verdict.UNKNOWN,
-            OPENVINO: Verdict.UNKNOWN,
-            TENSORRT: Verdict.UNKNOWN,
+            ONNXRUNTIME: TargetVerdict.UNKNOWN,
+            OPENVINO: TargetVerdict.UNKNOWN,
+            TENSORRT: TargetVerdict.UNKNOWN,
         },
         evidence=("ONNX and OpenVINO specifications",),
         remedy="change the file as the error says",
@@ -578,7 +578,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
     ),
     "T12": KnownDifference(
         "an operator that the support table of TensorRT's parser does not list",
-        {TENSORRT: Verdict.UNKNOWN},
+        {TENSORRT: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="parse the model with trtexec",
     ),

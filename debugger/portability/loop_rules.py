@@ -8,10 +8,10 @@ import numpy as np
 
 from ...runtime.graph import Loop, Operation, TensorType, Value, captured_values
 from ..describe.termination import termination_rule
-from .rule_context import RuleContext, Scope, derived_values
+from .rule_context import RuleContext, RuleScope, derived_values
 
 #: Yields pairs of a label and a sentence.
-LoopRule = Callable[[Loop, Scope, RuleContext], Iterator[tuple[str, str]]]
+LoopRule = Callable[[Loop, RuleScope, RuleContext], Iterator[tuple[str, str]]]
 
 #: Larger trip counts are no limit for TensorRT's importer.
 _TENSORRT_MAX_TRIPS = np.iinfo(np.int32).max
@@ -20,7 +20,7 @@ _TENSORRT_LOOP_TYPES = frozenset(("float32", "float16", "bfloat16", "int32", "in
 _RANK_CHANGING = ("Unsqueeze", "Squeeze")
 
 
-def forwarded_values(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def forwarded_values(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A body that returns an input, or an outer value that is no constant, directly."""
     computed = {value for node in loop.body.nodes for value in node.outputs}
     for value in loop.body.outputs:
@@ -30,7 +30,7 @@ def forwarded_values(loop: Loop, scope: Scope, context: RuleContext) -> Iterator
             return
 
 
-def read_condition(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def read_condition(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A body that reads its condition input otherwise than to hand it on."""
     value = loop.condition_input
     if value is None:
@@ -65,7 +65,7 @@ def _absent_condition(loop: Loop, value: Value, context: RuleContext) -> Iterato
         yield "B73", f"OpenVINO returns '{outputs[0].name}' with one more dimension, that of '{value.name}'."
 
 
-def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def control_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """The types of trip count and condition, and the rank of the condition."""
     for value, wanted, name in (
         (loop.trip_count, np.dtype(np.int64), "trip count"),
@@ -85,7 +85,7 @@ def control_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tu
             )
 
 
-def initial_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def initial_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values whose type the body declares, takes and returns differently."""
     for edge in loop.back_edges:
         initial = edge.initial
@@ -108,7 +108,7 @@ def initial_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tu
             )
 
 
-def carried_shapes(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values that change their rank or their shape."""
     for edge in loop.back_edges:
         source = context.producers.skip_identities(edge.result)
@@ -135,7 +135,7 @@ def carried_shapes(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[t
                 )
 
 
-def carried_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values of types that OpenVINO or TensorRT compute in another type, or not at all."""
     computed = [edge for edge in loop.back_edges if context.producers.skip_identities(edge.result) is not edge.param]
     doubles = [edge.param.name for edge in computed if context.dtype(edge.param) == np.float64]
@@ -152,7 +152,7 @@ def carried_types(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tu
             yield "T10", f"TensorRT cannot carry '{edge.param.name}': it is {dtype}."
 
 
-def outer_values_of_scans(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def outer_values_of_scans(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A Scan whose body uses an outer value."""
     if loop.counted_by_slices:
         captures = (value.name for value in captured_values(loop.body) if value.constant is None)
@@ -163,7 +163,7 @@ def outer_values_of_scans(loop: Loop, scope: Scope, context: RuleContext) -> Ite
             yield "T7", "TensorRT's importer fails on this Scan: it has no state."
 
 
-def repeated_input_names(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def repeated_input_names(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Inputs of a body with the name of an input of a body around it."""
     outer_names = {value.name for outer in scope.loops for value in outer.body.inputs}
     duplicate = next((value.name for value in loop.body.inputs if value.name in outer_names), None)
@@ -171,7 +171,7 @@ def repeated_input_names(loop: Loop, scope: Scope, context: RuleContext) -> Iter
         yield "B28", f"openvino cannot convert loops inside each other that both call an input '{duplicate}'."
 
 
-def trip_limits(loop: Loop, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def trip_limits(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Trip count and condition as TensorRT's importer reads them, and the lengths that follow from them."""
     if loop.counted_by_slices:
         return

@@ -9,11 +9,11 @@ from ...runtime.frontends.onnx.type_checks import schema_type_text
 from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, captured_values
 from ...runtime.ops.onnx_schemas import schema_for
 from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
-from .rule_context import SEQUENCE_PRODUCERS, RuleContext, Scope
+from .rule_context import SEQUENCE_PRODUCERS, RuleContext, RuleScope
 from .tensorrt_operators import SUPPORTED, UNSUPPORTED
 
 #: Yields pairs of a label and a sentence.
-NodeRule = Callable[[Node, Scope, RuleContext], Iterator[tuple[str, str]]]
+NodeRule = Callable[[Node, RuleScope, RuleContext], Iterator[tuple[str, str]]]
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 _OPENVINO_ACTIVATIONS = frozenset(("sigmoid", "tanh", "relu"))
@@ -24,7 +24,7 @@ _MICROSOFT = "com.microsoft"
 _STANDARD_DOMAINS = ("", "ai.onnx.ml")
 
 
-def supported_operators(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def supported_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Operators that a target does not have."""
     if isinstance(node, Loop | If):
         return
@@ -42,7 +42,7 @@ def supported_operators(node: Node, scope: Scope, context: RuleContext) -> Itera
         yield "T12", f"the support table of TensorRT's parser does not list {name}."
 
 
-def kernels(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Element types that onnxruntime has no kernel for."""
     if not isinstance(node, Operation) or node.domain or node.op_type not in ONNXRUNTIME_GAPS:
         return
@@ -72,7 +72,7 @@ def _gaps(op_type: str, version: int) -> tuple[frozenset[tuple[str, str]], Seque
     return pairs, [formal.type_str for formal in schema.inputs]
 
 
-def strings(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def strings(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Strings that OpenVINO or TensorRT would have to compute with."""
     if isinstance(node, Operation) and node.op_type in ("Identity", "Constant"):
         return
@@ -90,7 +90,7 @@ def strings(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[st
         yield "B56", f"OpenVINO has no kernel for {node.op_type} '{node.name}': '{value.name}' is a string."
 
 
-def sequences(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Sequences: few patterns load in OpenVINO."""
     name = f"{node.op_type} '{node.name}'"
     if isinstance(node, Loop):
@@ -119,7 +119,7 @@ def _appends(edge: BackEdge, context: RuleContext) -> bool:
     )
 
 
-def recurrent_operators(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def recurrent_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Attributes of LSTM, GRU and RNN."""
     if not isinstance(node, Operation) or node.op_type not in _RECURRENT or node.domain:
         return
@@ -141,7 +141,7 @@ def recurrent_operators(node: Node, scope: Scope, context: RuleContext) -> Itera
         yield "B75", f"the two directions of {name} have different activations: OpenVINO takes the first for both."
 
 
-def branches(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def branches(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """The branches of an If."""
     if not isinstance(node, If):
         return
@@ -155,7 +155,7 @@ def branches(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[s
             )
 
 
-def boolean_choices(node: Node, scope: Scope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A Where of Booleans whose condition is also one of the values."""
     if node.op_type == "Where" and not node.domain:
         condition, *values = (None if v is None else context.producers.skip_identities(v) for v in node.inputs)

@@ -48,7 +48,7 @@ class RuleMatch:
 
 
 @dataclass(frozen=True)
-class Scope:
+class RuleScope:
     """A graph of the model, with its nodes as in the file. ``loops``: the loops around it, outermost first."""
 
     graph: Graph
@@ -150,9 +150,9 @@ def _fixed_output_dtype(op_type: str, version: int, position: int) -> np.dtype[A
     return _SINGLE_TYPES.get(allowed[0]) if len(allowed) == 1 else None
 
 
-def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[Scope]:
+def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[RuleScope]:
     nodes = tuple(nodes_in_file(graph))
-    yield Scope(graph, nodes, path, loops)
+    yield RuleScope(graph, nodes, path, loops)
     for node in nodes:
         if isinstance(node, Loop | If):
             inner_loops = (*loops, node) if isinstance(node, Loop) else loops

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import InterruptError, UsageError
 from ...runtime.graph import MAIN, Graph, Loop, Node, Operation, System, Value, bodies, loops
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
@@ -42,19 +42,21 @@ def try_precision(
     seconds: float = 30.0,
     max_iterations: int | None = None,
     save: Path | None = None,
+    reports_partial: bool = False,
 ) -> Precision:
-    """Run a model in a narrower type next to the same run in float32; see :meth:`Model.precision`."""
+    """Run a model in a narrower type next to the same run in float32; see :meth:`Model.precision`. With
+    ``reports_partial``, Ctrl-C ends the search for nodes as the end of the time does."""
     if type_name not in NARROW_TYPES:
         raise UsageError(f"there is no narrower type '{type_name}'; they are {', '.join(NARROW_TYPES)}")
     if save is not None and model.graph.system is not System.ONNX:
         raise UsageError(f"{save}: only ONNX models can be saved with nodes in {type_name}")
-    trial = _Trial(model, PrecisionRuns(model, inputs or {}, type_name, max_iterations), only, keep)
+    trial = _Trial(model, PrecisionRuns(model, inputs or {}, type_name, max_iterations), only, keep, reports_partial)
     precision = trial.measure(seconds)
     narrow = list(trial.narrow)
-    if tolerance is not None:
+    if tolerance is not None and not precision.interrupted:
         wide_nodes, precision = trial.find_wide_nodes(precision, tolerance, Deadline(seconds * (1 - _SINGLE_SHARE)))
         narrow = [node for node in narrow if node not in wide_nodes]
-    if save is not None:
+    if save is not None and not precision.interrupted:
         _save(trial.runs, narrow, save)
     return precision
 
@@ -62,8 +64,12 @@ def try_precision(
 class _Trial:
     """One model in one narrower type. ``narrow``: the nodes that are tried."""
 
-    def __init__(self, model: Model, runs: PrecisionRuns, only: Sequence[str], keep: Sequence[str]) -> None:
+    def __init__(
+        self, model: Model, runs: PrecisionRuns, only: Sequence[str], keep: Sequence[str], reports_partial: bool
+    ) -> None:
         self.model, self.runs = model, runs
+        self._reports_partial = reports_partial
+        self._interrupted = False
         self.narrow = [
             node
             for node in _selected(runs.nodes, only or ["*"], runs.type_name)
@@ -93,7 +99,7 @@ class _Trial:
         }
         deadline = Deadline(seconds * _SINGLE_SHARE)
         for node in self.narrow:
-            error = None if deadline.passed else self.runs.error(self.runs.run([node]))
+            error = None if deadline.passed or self._interrupted else self._error_alone(node)
             self._described[node] = replace(self._describe(node), error=error)
         return Precision(
             self.model.name,
@@ -108,7 +114,18 @@ class _Trial:
             parted=lockstep.parted,
             failure="" if run.error is None else str(run.error),
             runs=self.runs.count,
+            interrupted=self._interrupted,
         )
+
+    def _error_alone(self, node: Operation) -> float | None:
+        """The error where only this node is narrow; None after Ctrl-C."""
+        try:
+            return self.runs.error(self.runs.run([node]))
+        except (KeyboardInterrupt, InterruptError):
+            if not self._reports_partial:
+                raise
+            self._interrupted = True
+            return None
 
     def find_wide_nodes(
         self, precision: Precision, tolerance: float, deadline: Deadline
@@ -140,10 +157,14 @@ class _Trial:
             minimal = True
         except _TimeOverError:
             pass
+        except (KeyboardInterrupt, InterruptError):
+            if not self._reports_partial:
+                raise
+            self._interrupted = True
         known = errors.get(frozenset(wide_nodes), 0.0)
         in_order = [node for node in self.narrow if node in wide_nodes]
         result = WideNodes(tolerance, tuple(self._described[node] for node in in_order), known, minimal)
-        return in_order, replace(precision, wide_nodes=result, runs=self.runs.count)
+        return in_order, replace(precision, wide_nodes=result, runs=self.runs.count, interrupted=self._interrupted)
 
     def _describe(self, node: Operation) -> NodePrecision:
         place, in_file = self._places[node]

@@ -82,6 +82,7 @@ class Precision:
     ``narrow_count``, ``node_count``: the nodes that compute in the narrower type, and those that could.
     ``unsupported``: nodes that cannot be run in it, which stay wide. ``iterations``: of each loop where they differ,
     those of the wide and of the narrow run. ``parted``: where the runs took other ways. ``runs``: how many were made.
+    ``interrupted``: Ctrl-C ended the search.
 
     >>> print(model.precision(inputs, tolerance=0.01))
     newton_sqrt.onnx in float16: 10 of 10 nodes with float32 results...
@@ -100,6 +101,7 @@ class Precision:
     parted: str = ""
     failure: str = ""
     runs: int = 0
+    interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; numbers that are not finite are null.
@@ -209,7 +211,8 @@ def _node_lines(precision: Precision) -> Iterator[str]:
     if len(measured) > _MOST_NODES:
         yield f"  and {count_text(len(measured) - _MOST_NODES, 'node')} more"
     if untried:
-        yield f"  {count_text(untried, 'node')} not tried: the time was over"
+        reason = "interrupted" if precision.interrupted else "the time was over"
+        yield f"  {count_text(untried, 'node')} not tried: {reason}"
 
 
 def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:
@@ -217,7 +220,7 @@ def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:
     if not result.nodes:
         yield f"all nodes can be narrow: the error of {result.error:.2g} is within {result.tolerance:g}"
         return
-    minimal = "no fewer of them suffice" if result.minimal else "fewer may suffice: the time was over"
+    minimal = "no fewer of them suffice" if result.minimal else "fewer may suffice: the search ended early"
     yield (
         f"for an error of {result.tolerance:g} these have to stay wide, {len(result.nodes)} of "
         f"{count_text(precision.node_count, 'node')}: a run so has an error of {result.error:.2g} "

@@ -195,7 +195,7 @@ class ValueErrors:
 
 
 @dataclass(eq=False)
-class Lockstep:
+class LockstepErrors:
     """The errors of all values in two runs side by side. ``parted``: where the runs took other ways, as a sentence."""
 
     values: Mapping[tuple[str, Value], ValueErrors]
@@ -206,7 +206,7 @@ class Lockstep:
         return [errors for (loop, _), errors in self.values.items() if loop == path]
 
 
-def compare_in_lockstep(runs: PrecisionRuns, narrow: Collection[Operation]) -> Lockstep:
+def compare_in_lockstep(runs: PrecisionRuns, narrow: Collection[Operation]) -> LockstepErrors:
     """Run the wide and a mixed model side by side, and compare the float values of each iteration.
 
     Raises:
@@ -218,19 +218,19 @@ def compare_in_lockstep(runs: PrecisionRuns, narrow: Collection[Operation]) -> L
         pair = [_next_boundary(engine) for engine in engines]
         if pair[0] is None and pair[1] is None:
             _compare(errors, [FrameInternals(engine, -1) for engine in engines], runs, 0)
-            return Lockstep(errors)
+            return LockstepErrors(errors)
         places = [None if frame is None else (frame.path, frame.entry, frame.iteration) for frame in pair]
         if pair[0] is None or pair[1] is None or places[0] != places[1]:
             frame = pair[0] or pair[1]
             assert frame is not None
             side = "wide" if pair[1] is None else "narrow"
-            return Lockstep(errors, f"only the {side} run reaches iteration {frame.iteration} of {frame.path}")
+            return LockstepErrors(errors, f"only the {side} run reaches iteration {frame.iteration} of {frame.path}")
         if pair[0].iteration:
             _compare(errors, [pair[0], pair[1]], runs, pair[0].iteration - 1)
         if pair[0].stopped_by != pair[1].stopped_by:
             side = "narrow" if pair[0].stopped_by is None else "wide"
             place = f"iteration {pair[0].iteration - 1} of {pair[0].path}"
-            return Lockstep(errors, f"the {side} run ends after {place}, the other one goes on")
+            return LockstepErrors(errors, f"the {side} run ends after {place}, the other one goes on")
 
 
 def _next_boundary(engine: Engine) -> FrameInternals | None:

@@ -19,7 +19,7 @@ from ...runtime.model import Data, Model
 from ...runtime.plan.plan import LoopPlan, Opcode, Plan
 from ..describe.node_text import NodeFormatter
 from ..describe.value_names import display_name, scan_names
-from .profile import LoopProfile, NodeKind, NodeProfile, Profile, Segment, ValueMemory
+from .profile import LoopCosts, NodeKind, NodeProfile, Profile, Segment, ValueMemory
 
 _T = TypeVar("_T")
 
@@ -301,7 +301,7 @@ def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray)
     return tuple(float(segment[pc] * scale / (end - begin)) for begin, end, segment in measurement.segments(loop))
 
 
-def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopProfile:
+def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopCosts:
     iterations, entries = measurement.engine.loops.totals(plan.index)[:2]
     own = measurement.instructions(plan)
     boundary = sum(
@@ -317,7 +317,7 @@ def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan
         Segment(begin, end, float(segment[own].sum() * scale / (end - begin)))
         for begin, end, segment in measurement.segments(plan)
     )
-    return LoopProfile(
+    return LoopCosts(
         plan.path,
         plan.loop.op_type,
         iterations,

@@ -114,7 +114,7 @@ class ValueMemory:
 
 
 @dataclass(frozen=True)
-class LoopProfile:
+class LoopCosts:
     """The time and memory of a loop in one run.
 
     ``iterations``: of all ``entries``. ``seconds``: in the loop, including inner loops. ``boundary_seconds``: at its
@@ -186,7 +186,7 @@ class Profile:
     median_seconds: float
     clock_seconds: float
     nodes: tuple[NodeProfile, ...]
-    loops: tuple[LoopProfile, ...]
+    loops: tuple[LoopCosts, ...]
     peer: PeerProfile | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -317,7 +317,7 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
         yield "  it counts each loop as one node"
 
 
-def _loop_lines(loop: LoopProfile, profile: Profile) -> Iterator[str]:
+def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:
     entries = "" if loop.entries == 1 else f" in {count_text(loop.entries, 'entry', 'entries')}"
     each = f", {duration_text(loop.seconds / loop.iterations)} each" if loop.iterations else ""
     yield (

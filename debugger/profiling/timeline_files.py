@@ -14,7 +14,7 @@ from typing import Any
 
 from ...runtime.atomic_file import write_text
 from ...runtime.errors import UsageError, one_line
-from .profile import LoopProfile, NodeProfile, Profile
+from .profile import LoopCosts, NodeProfile, Profile
 
 _SPEEDSCOPE_SUFFIX, _PERFETTO_SUFFIX = ".speedscope.json", ".perfetto.json"
 TIMELINE_SUFFIXES = (_SPEEDSCOPE_SUFFIX, _PERFETTO_SUFFIX)
@@ -82,7 +82,7 @@ def _events(profile: Profile) -> Iterator[_Event]:
         start += loop.seconds
 
 
-def _is_in(node: NodeProfile, loop: LoopProfile) -> bool:
+def _is_in(node: NodeProfile, loop: LoopCosts) -> bool:
     return node.loop == loop.path or node.loop.startswith(f"{loop.path} ▸ ")
 
 

@@ -14,7 +14,7 @@ from loopdbg.debugger.peer_trials.target_report import report_trials
 from loopdbg.debugger.peer_trials.trial import try_model
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
-from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, ONNXRUNTIME, OPENVINO, Verdict
+from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, ONNXRUNTIME, OPENVINO, TargetVerdict
 from portability_models import RULE_CASES, SOUND_CASES, RuleCase
 
 #: Rules whose runtime hangs or crashes: tests/conformance/test_diff_against.py has them.
@@ -54,15 +54,16 @@ def test_runtimes_do_what_the_rules_say(peers: dict[str, Peer], tmp_path: Path, 
         peer = peers[report.target]
         if case.rule in _ENDS_BADLY:
             assert (
-                report.verdict is not Verdict.FINE or KNOWN_DIFFERENCES[case.rule].verdicts.get(report.target) is None
+                report.verdict is not TargetVerdict.FINE
+                or KNOWN_DIFFERENCES[case.rule].verdicts.get(report.target) is None
             )
             continue
         trial = try_model(model, case.inputs, peer)
         tried = report_trials(report.target, report.findings, [trial])
         assert tried.contradictions == (), (report.target, trial)
-        if report.verdict is Verdict.DOES_NOT_LOAD:
+        if report.verdict is TargetVerdict.DOES_NOT_LOAD:
             assert trial.loads is False
-        elif report.verdict is Verdict.DIFFERS and case.rule not in _NOT_SEEN:
+        elif report.verdict is TargetVerdict.DIFFERS and case.rule not in _NOT_SEEN:
             assert trial.alike is not True, report.findings
 
 

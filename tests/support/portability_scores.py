@@ -27,8 +27,8 @@ from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
-from loopdbg.debugger.portability.check import Finding, findings_for, match_rules, verdict_of
-from loopdbg.debugger.portability.known_differences import DIFFERS, KNOWN_DIFFERENCES, Verdict
+from loopdbg.debugger.portability.check import RuleFinding, findings_for, match_rules, verdict_of
+from loopdbg.debugger.portability.known_differences import DIFFERS, KNOWN_DIFFERENCES, TargetVerdict
 from loopdbg.runtime.errors import LoopdbgError
 from strategies import program_generator, program_oracle
 from strategies.draws import ChoiceSource, SeededChoices
@@ -80,11 +80,13 @@ def judge_case(name: str) -> str:
 def _judge(path: Path, model: loopdbg.Model, feeds: Mapping[str, Any], outputs: list[Any], target: str) -> str:
     findings = findings_for(match_rules(model.graph), [target])
     verdict = verdict_of(findings, target)
-    if verdict is not Verdict.DOES_NOT_LOAD and any(finding.verdict is Verdict.UNKNOWN for finding in findings):
+    if verdict is not TargetVerdict.DOES_NOT_LOAD and any(
+        finding.verdict is TargetVerdict.UNKNOWN for finding in findings
+    ):
         return "unknown"
     labels = ",".join(sorted({finding.rule for finding in findings})) or "no rule"
     loads, alike, text = _run_peer(path, feeds, outputs, target)
-    if loads != (verdict is not Verdict.DOES_NOT_LOAD):
+    if loads != (verdict is not TargetVerdict.DOES_NOT_LOAD):
         return f"loads wrong: {labels}: {text}"
     if not loads:
         return "loads right"
@@ -129,7 +131,9 @@ def _same(ours: Any, theirs: Any) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def _differing_rules(model: loopdbg.Model, feeds: Mapping[str, Any], findings: list[Finding], target: str) -> set[str]:
+def _differing_rules(
+    model: loopdbg.Model, feeds: Mapping[str, Any], findings: list[RuleFinding], target: str
+) -> set[str]:
     """The rules by which a target behaves differently with these inputs."""
     side, profile = ModelSide(model, feeds), RunProfile()
     Lockstep(side, None, ComparisonOptions(), profile).run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, KnownDifference, Verdict
+from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, KnownDifference, TargetVerdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 _PART = re.compile(r"(<!-- rules -->\n).*?(<!-- end -->)", re.S)
@@ -14,7 +14,7 @@ _ISSUE = re.compile(r"^([\w.-]+/[\w.-]+)#(\d+)$")
 
 
 def _row(label: str, rule: KnownDifference) -> str:
-    verdicts: dict[Verdict, list[str]] = {}
+    verdicts: dict[TargetVerdict, list[str]] = {}
     for target, verdict in rule.verdicts.items():
         verdicts.setdefault(verdict, []).append(target)
     texts = "; ".join(f"{', '.join(targets)}: {verdict.value}" for verdict, targets in verdicts.items())

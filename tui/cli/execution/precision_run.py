@@ -6,7 +6,7 @@ import argparse
 
 from ....debugger.precision.api import try_precision
 from ....debugger.precision.report import precision_lines
-from ....runtime.errors import UsageError
+from ....runtime.errors import InterruptError, UsageError
 from .. import terminal
 from ..model_inputs.gather import gather_inputs, load_runnable_model
 
@@ -31,15 +31,17 @@ def run_precision(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         max_iterations=options.max_iterations,
         save=path,
+        reports_partial=True,
     )
+    status = InterruptError.exit_status if precision.interrupted else 0
     if options.json:
         terminal.out_json(precision.to_json())
-        return 0
+        return status
     for line in precision_lines(precision):
         terminal.out(line)
-    if path is not None:
+    if path is not None and not precision.interrupted:
         terminal.out(f"saved as {path}")
-    return 0
+    return status
 
 
 def _names(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ....debugger.export_formats import junit
 from ....debugger.peer_trials.check_model import check_by_rules, check_unreadable, check_with_runs, installed_peers
 from ....debugger.peer_trials.target_report import TargetReport
-from ....debugger.portability.known_differences import Verdict
+from ....debugger.portability.known_differences import TargetVerdict
 from ....runtime.errors import LoopdbgError, ModelError
 from ....runtime.model import Model, load
 from .. import terminal
@@ -47,9 +47,9 @@ def exit_status(targets: list[TargetReport]) -> int:
     verdicts = {target.verdict for target in targets}
     if any(target.contradictions for target in targets):
         return _UNDECIDED_STATUS
-    if verdicts & {Verdict.DOES_NOT_LOAD, Verdict.DIFFERS}:
+    if verdicts & {TargetVerdict.DOES_NOT_LOAD, TargetVerdict.DIFFERS}:
         return LoopdbgError.exit_status
-    return _UNDECIDED_STATUS if Verdict.UNKNOWN in verdicts else 0
+    return _UNDECIDED_STATUS if TargetVerdict.UNKNOWN in verdicts else 0
 
 
 def _check(path: str, weights: str | None, options: argparse.Namespace) -> ModelReport:

@@ -10,8 +10,8 @@ from typing import Any
 from ....debugger.export_formats.junit import JUnitCase
 from ....debugger.peer_trials.target_report import TargetReport
 from ....debugger.peer_trials.trial import Trial
-from ....debugger.portability.check import Finding
-from ....debugger.portability.known_differences import SPECIFICATION, Verdict
+from ....debugger.portability.check import RuleFinding
+from ....debugger.portability.known_differences import SPECIFICATION, TargetVerdict
 from ....runtime.graph import MAIN, Node, walk
 from ....runtime.model import Model
 from ....runtime.text import count_text, escape_unprintable
@@ -98,16 +98,16 @@ def _target_json(target: TargetReport) -> dict[str, Any]:
     }
 
 
-def _grouped(findings: Sequence[Finding]) -> list[tuple[Finding, int]]:
+def _grouped(findings: Sequence[RuleFinding]) -> list[tuple[RuleFinding, int]]:
     """Findings of one rule are one line, with their number."""
-    groups: dict[tuple[str, Verdict, str, bool | None], list[Finding]] = {}
+    groups: dict[tuple[str, TargetVerdict, str, bool | None], list[RuleFinding]] = {}
     for finding in findings:
         key = (finding.rule, finding.verdict, finding.source, finding.confirmed)
         groups.setdefault(key, []).append(finding)
     return [(group[0], len(group)) for group in groups.values()]
 
 
-def _finding_line(finding: Finding, target: TargetReport, count: int) -> str:
+def _finding_line(finding: RuleFinding, target: TargetReport, count: int) -> str:
     place = finding.path
     if finding.node and not finding.path.endswith(f" {finding.node}"):
         place = f"{finding.path}, node '{finding.node}'"
@@ -122,7 +122,7 @@ def _finding_line(finding: Finding, target: TargetReport, count: int) -> str:
     )
 
 
-def _source_text(finding: Finding, target: TargetReport) -> str:
+def _source_text(finding: RuleFinding, target: TargetReport) -> str:
     if finding.source == "run":
         rule = f", rule {finding.rule}" if finding.rule else ""
         return f"run with {target.version}{rule}"
@@ -134,8 +134,8 @@ def _source_text(finding: Finding, target: TargetReport) -> str:
     return f"rule {finding.rule}{outcomes[finding.confirmed]}"
 
 
-def _verdict_text(target: str, verdict: Verdict) -> str:
-    return "is not valid" if target == SPECIFICATION and verdict is Verdict.DOES_NOT_LOAD else verdict.value
+def _verdict_text(target: str, verdict: TargetVerdict) -> str:
+    return "is not valid" if target == SPECIFICATION and verdict is TargetVerdict.DOES_NOT_LOAD else verdict.value
 
 
 def _trial_text(trial: Trial, same: bool) -> str:
@@ -157,7 +157,7 @@ def _nodes_by_name(model: Model | None) -> dict[str, Node]:
     return {} if model is None else {node.name: node for node in walk(model.graph)}
 
 
-def _position(finding: Finding, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
+def _position(finding: RuleFinding, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
     """The source position of a finding's node, if the model has it."""
     node = nodes.get(finding.node)
     if node is None or model is None or not node.origin.file:

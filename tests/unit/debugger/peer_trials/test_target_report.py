@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from loopdbg.debugger.peer_trials.target_report import TargetReport, report_rules, report_trials
 from loopdbg.debugger.peer_trials.trial import Trial, short_failure
-from loopdbg.debugger.portability.check import Finding, findings_for
-from loopdbg.debugger.portability.known_differences import ONNXRUNTIME, OPENVINO, Verdict
+from loopdbg.debugger.portability.check import RuleFinding, findings_for
+from loopdbg.debugger.portability.known_differences import ONNXRUNTIME, OPENVINO, TargetVerdict
 from loopdbg.debugger.portability.rule_context import RuleMatch
 
 
-def findings(*rules: str) -> list[Finding]:
+def findings(*rules: str) -> list[RuleFinding]:
     return findings_for([RuleMatch(rule, rule, "main ▸ loop", "loop") for rule in rules], (ONNXRUNTIME, OPENVINO))
 
 
@@ -17,13 +17,13 @@ def trial(loads: bool | None, alike: bool | None, *rules: str, path: str = "main
     return Trial(OPENVINO, "1.0", path, loads, alike, rules, "text")
 
 
-def report(rules: list[Finding], *trials: Trial) -> TargetReport:
+def report(rules: list[RuleFinding], *trials: Trial) -> TargetReport:
     return report_trials(OPENVINO, rules, trials)
 
 
 def test_report_rules_takes_the_gravest_verdict_of_the_target() -> None:
     result = report_rules(OPENVINO, findings("B40", "B35", "B49"))
-    assert result.verdict is Verdict.DOES_NOT_LOAD
+    assert result.verdict is TargetVerdict.DOES_NOT_LOAD
     assert [finding.rule for finding in result.findings] == ["B49", "B35"]
 
 
@@ -41,13 +41,13 @@ def test_refusal_without_a_rule_is_a_contradiction_with_its_loop() -> None:
         "main ▸ a",
         "a",
         "run",
-        Verdict.DOES_NOT_LOAD,
+        TargetVerdict.DOES_NOT_LOAD,
     )
 
 
 def test_refusal_where_nothing_is_known_is_no_contradiction() -> None:
     result = report(findings("B70"), trial(False, False))
-    assert (result.verdict, result.contradictions) == (Verdict.DOES_NOT_LOAD, ())
+    assert (result.verdict, result.contradictions) == (TargetVerdict.DOES_NOT_LOAD, ())
 
 
 def test_loading_against_a_rule_is_a_contradiction() -> None:
@@ -58,7 +58,7 @@ def test_loading_against_a_rule_is_a_contradiction() -> None:
 
 def test_difference_with_a_rule_is_confirmed() -> None:
     result = report(findings("B35"), trial(True, False))
-    assert (result.verdict, result.contradictions) == (Verdict.DIFFERS, ())
+    assert (result.verdict, result.contradictions) == (TargetVerdict.DIFFERS, ())
     assert [finding.confirmed for finding in result.findings] == [True]
 
 
@@ -70,18 +70,18 @@ def test_difference_that_only_a_run_shows_has_its_rule() -> None:
 
 def test_difference_without_a_rule_is_a_contradiction() -> None:
     result = report([], trial(True, False))
-    assert (result.verdict, len(result.contradictions)) == (Verdict.DIFFERS, 1)
+    assert (result.verdict, len(result.contradictions)) == (TargetVerdict.DIFFERS, 1)
 
 
 def test_no_difference_with_these_inputs_refutes_no_rule() -> None:
     result = report(findings("B1"), trial(True, True))
-    assert (result.verdict, result.contradictions) == (Verdict.DIFFERS, ())
+    assert (result.verdict, result.contradictions) == (TargetVerdict.DIFFERS, ())
     assert [finding.confirmed for finding in result.findings] == [False]
 
 
 def test_run_decides_what_is_unknown() -> None:
-    assert report(findings("B70"), trial(True, True)).verdict is Verdict.FINE
-    assert report(findings("B70"), trial(None, None)).verdict is Verdict.UNKNOWN
+    assert report(findings("B70"), trial(True, True)).verdict is TargetVerdict.FINE
+    assert report(findings("B70"), trial(None, None)).verdict is TargetVerdict.UNKNOWN
 
 
 def test_short_failure_keeps_the_end() -> None:

@@ -9,7 +9,7 @@ from loopdbg.debugger.portability.known_differences import (
     KNOWN_DIFFERENCES,
     ONNXRUNTIME,
     OPENVINO,
-    Verdict,
+    TargetVerdict,
 )
 
 #: What no page on runtimes is about: file formats.
@@ -29,6 +29,7 @@ def test_peers_page_has_every_difference_of_a_runtime() -> None:
     known = {
         label
         for label, rule in KNOWN_DIFFERENCES.items()
-        if {rule.verdicts.get(ONNXRUNTIME), rule.verdicts.get(OPENVINO)} & {Verdict.DOES_NOT_LOAD, Verdict.DIFFERS}
+        if {rule.verdicts.get(ONNXRUNTIME), rule.verdicts.get(OPENVINO)}
+        & {TargetVerdict.DOES_NOT_LOAD, TargetVerdict.DIFFERS}
     }
     assert set(labels) - {"B45"} == known - _FILE_FORMATS

@@ -17,7 +17,7 @@ from loopdbg.debugger.portability.known_differences import (
     SPECIFICATION,
     TARGETS,
     TENSORRT,
-    Verdict,
+    TargetVerdict,
 )
 from portability_models import RULE_CASES, SOUND_CASES, RuleCase
 from text_models import SAMPLES, load_proto
@@ -61,12 +61,12 @@ def test_findings_are_located_and_the_gravest_is_first() -> None:
     case = next(case for case in RULE_CASES if case.name == "two values that swap")
     findings = findings_for(match_rules(load_proto(case.model).graph), [OPENVINO])
     assert [(finding.rule, finding.verdict) for finding in findings] == [
-        ("B49", Verdict.DOES_NOT_LOAD),
-        ("B8", Verdict.DIFFERS),
+        ("B49", TargetVerdict.DOES_NOT_LOAD),
+        ("B8", TargetVerdict.DIFFERS),
     ]
     assert {finding.path for finding in findings} == {"main ▸ Loop_0"}
-    assert verdict_of(findings, OPENVINO) is Verdict.DOES_NOT_LOAD
-    assert verdict_of(findings, ONNXRUNTIME) is Verdict.FINE
+    assert verdict_of(findings, OPENVINO) is TargetVerdict.DOES_NOT_LOAD
+    assert verdict_of(findings, ONNXRUNTIME) is TargetVerdict.FINE
 
 
 def test_an_expanded_operator_is_checked_as_in_the_file() -> None:
@@ -77,7 +77,7 @@ def test_an_expanded_operator_is_checked_as_in_the_file() -> None:
 
 def test_every_rule_states_evidence_and_remedy() -> None:
     for label, rule in KNOWN_DIFFERENCES.items():
-        known = set(rule.verdicts.values()) - {Verdict.UNKNOWN}
+        known = set(rule.verdicts.values()) - {TargetVerdict.UNKNOWN}
         assert bool(rule.evidence) == bool(known) or label in ("B45", "S2"), label
         assert rule.remedy or rule.needs_run, label
 

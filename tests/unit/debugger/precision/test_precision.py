@@ -280,3 +280,24 @@ def test_nodes_that_the_time_did_not_suffice_for_are_counted() -> None:
     precision = loaded.precision({**inputs}, seconds=1e-9)
     assert all(node.error is None for node in precision.nodes)
     assert f"{len(precision.nodes)} nodes not tried" in str(precision)
+
+
+@pytest.mark.parametrize("after", [4, 20])
+def test_ctrl_c_prints_what_was_found(
+    after: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first runs try nodes by themselves, later ones search the nodes that stay wide."""
+    original = PrecisionRuns.run
+
+    def interrupted_run(self: PrecisionRuns, narrow: Any) -> Any:
+        if self.count >= after:
+            raise KeyboardInterrupt
+        return original(self, narrow)
+
+    monkeypatch.setattr(PrecisionRuns, "run", interrupted_run)
+    ran = run_cli(capsys, "precision", SAMPLES / "newton_sqrt.onnx", "--tolerance", "1e-3")
+    assert ran.status == 130 and "main ▸ sqrt: 4 iterations, 5 in float32" in ran.out
+    assert ("not tried: interrupted" in ran.out) == (after == 4)
+    assert ("the search ended early" in ran.out) == (after == 20)
+    with pytest.raises(KeyboardInterrupt):
+        loopdbg.load(SAMPLES / "newton_sqrt.onnx").precision({"a": 2.0, "tol": 1e-6}, tolerance=1e-3)

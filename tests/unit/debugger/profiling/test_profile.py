@@ -12,7 +12,7 @@ import pytest
 import loopdbg
 from cli_runner import run_cli
 from loopdbg.debugger.profiling.profile import (
-    LoopProfile,
+    LoopCosts,
     NodeKind,
     NodeProfile,
     PeerNode,
@@ -212,7 +212,7 @@ SMALL_PROFILE = Profile(
         NodeProfile("first", "Sin", "main", 1, 1e-4, 0, NodeKind.PYTHON, "s = sin(x)"),
     ),
     (
-        LoopProfile("main ▸ l", "Loop", 8, 1, 8.5e-4, 5e-5,
+        LoopCosts("main ▸ l", "Loop", 8, 1, 8.5e-4, 5e-5,
                     tuple(Segment(k, k + 1, 1e-4 if k < 4 else 1.5e-4) for k in range(8)),
                     (ValueMemory("h", "carried", "float32", (4,), (4,), 16, 16),
                      ValueMemory("cache", "carried", "float32", (0, 4), (8, 4), 0, 128))),
