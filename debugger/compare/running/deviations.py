@@ -33,7 +33,7 @@ _Change = Callable[[Operation], list[Node]]
 
 @dataclass(frozen=True)
 class Deviation:
-    """One way to depart from a model. ``rule``: its label in docs/diff.md; ``text``: what the other side does, as the
+    """One way to depart from a model. ``rule``: its label in docs/check.md; ``text``: what the other side does, as the
     predicate of a sentence; ``apply``: makes the changed graph."""
 
     rule: str
