@@ -14,11 +14,11 @@ from ...runtime.text import count_text, did_you_mean
 from ..describe.value_names import mask_quoted, quote, unquote
 from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
+from .assertion import IN_LOOP_CLAUSE
 from .breakpoint import MAIN_GRAPH, Breakpoint, Trigger, WatchMode
 from .context import BreakpointContext
 from .line_table import CODE_LINE_PATTERN
 
-_IN_LOOP_CLAUSE = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF_CLAUSE = re.compile(r"\s+if(?:\s+|(?=\()|$)")
 _LEADING_IF = re.compile(r"if(?:\s+|(?=\()|$)")
 #: The watch mode and its optional number, at the end of the text.
@@ -65,7 +65,7 @@ class LocationParser:
 
     def _extract_loop(self, text: str) -> str:
         """The text without a trailing ``in LOOP``, which selects the loop."""
-        match = _IN_LOOP_CLAUSE.search(mask_quoted(text))
+        match = IN_LOOP_CLAUSE.search(mask_quoted(text))
         if match is None or self.loop is not None:
             return text
         self.loop = self.symbols.loop_named(unquote(text[match.start("loop") : match.end("loop")]))

@@ -9,7 +9,9 @@ from functools import partial
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Model
+from ..breakpoints.assertion import split_loop_clause
 from ..breakpoints.symbol_table import SymbolTable
+from ..describe.value_names import unquote
 from ..expression.language import Expression, parse
 from .job import MAIN_GRAPH, NAN_BREAKPOINT, SweepSpec
 
@@ -48,5 +50,11 @@ def check_spec(model: Model, spec: SweepSpec) -> None:
         loops_with_values(parse(text), table)
     for text in (*spec.asserts, *spec.breaks):
         if text != NAN_BREAKPOINT:
-            condition = parse(text)
-            condition.check_condition(partial(table.declared_type, loops_with_values(condition, table)[0]))
+            expression, clause = split_loop_clause(text)
+            condition = parse(expression)
+            if clause:
+                index = table.loop_named(unquote(clause.removeprefix("in").strip()))
+                table.check_names(condition, index)
+            else:
+                index = loops_with_values(condition, table)[0]
+            condition.check_condition(partial(table.declared_type, index))

@@ -50,9 +50,9 @@ class SweepSpec:
         """Raises UsageError: an invalid expression, or a measure has the name of a column."""
         for text in (*self.asserts, *(text for text in self.breaks if text != NAN_BREAKPOINT), *self.measures):
             # Lazy import: a process that runs cases without expressions does not load their parser.
-            from ..expression.language import parse
+            from ..breakpoints.assertion import parse_assertion
 
-            parse(text)
+            parse_assertion(text)
         for text in self.measures:
             if text in (*RESULT_COLUMNS, "id", "model", "set", "case", "versions"):
                 raise UsageError(

@@ -172,6 +172,16 @@ def parse_condition(text: str) -> str:
     return strip_if(text.strip())
 
 
+class AppendAssertions(argparse.Action):
+    """Collects assertions: an expression, or ``@FILE`` for those in a file of invariants."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        from ...debugger.breakpoints.assertion import read_invariants
+
+        texts = read_invariants(values[1:]) if values.startswith("@") else [parse_condition(values)]
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), *texts])
+
+
 class _AppendCommand(argparse.Action):
     """Collects -x and -ex in command-line order."""
 
@@ -194,10 +204,9 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--assert",
         dest="asserts",
-        type=parse_condition,
-        action="append",
-        metavar="EXPR",
-        help="EXPR must hold at every boundary, or status 7",
+        action=AppendAssertions,
+        metavar="EXPR|@FILE",
+        help="EXPR must hold at every boundary, or status 7; @FILE: each line of a file (loopdbg invariants)",
     )
     group.add_argument("-x", dest="script", action=_AppendCommand, metavar="FILE", help="run the commands in FILE")
     group.add_argument(

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 
 from ..command import Command, int_at_least
-from ..options import add_json_option, add_trust_option, parse_condition, parse_gigabytes, parse_seconds
+from ..options import (
+    AppendAssertions,
+    add_json_option,
+    add_trust_option,
+    parse_condition,
+    parse_gigabytes,
+    parse_seconds,
+)
 
 
 class Sweep(Command):
@@ -68,11 +75,10 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         group.add_argument(
             "--assert",
             dest="asserts",
-            type=parse_condition,
-            action="append",
+            action=AppendAssertions,
             default=[],
-            metavar="EXPR",
-            help="EXPR must hold at every boundary; repeatable",
+            metavar="EXPR|@FILE",
+            help="EXPR must hold at every boundary, or each line of FILE (loopdbg invariants); repeatable",
         )
         group.add_argument(
             "--break",

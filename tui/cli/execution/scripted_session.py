@@ -163,14 +163,15 @@ def _report_outcome(
     session: Session, flags: _OptionBreakpoints, checks: CheckReport, status: int, interactive: bool
 ) -> int:
     """Report errors at the end of a session; returns the exit status."""
-    from ....debugger.expression.language import parse
+    from ....debugger.breakpoints.assertion import parse_assertion
     from ....debugger.session.stop import Reason
 
     asserts, stop, loop = flags.asserts, session.stop, session.frame.loop
     if asserts.failed_text:
         text = f"{asserts.failed_text} is false {asserts.failed_location}"
         terminal.err(f"loopdbg: assertion failed: {text}")
-        checks.record_failure(f"--assert {asserts.failed_text}", text, "assert", parse(asserts.failed_text).names, loop)
+        names = parse_assertion(asserts.failed_text).names
+        checks.record_failure(f"--assert {asserts.failed_text}", text, "assert", names, loop)
         status = ASSERTION_FAILED_STATUS
     elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and flags.breaks:
         for number in set(stop.breakpoints) & flags.breaks.keys():
@@ -252,15 +253,15 @@ class _AssertionChecks:
     """Assertions, implemented as breakpoints on the negated conditions."""
 
     def __init__(self, session: Session, texts: Iterable[str]) -> None:
-        from ....debugger.expression.language import parse
+        from ....debugger.breakpoints.assertion import parse_assertion, violation_breakpoint
 
         self._session = session
         #: Assertions by breakpoint number.
         self.texts: dict[int, str] = {}
         for text in texts:
             with _option_errors("--assert", text):
-                parse(text)  # errors refer to the user's text
-                self.texts[session.breakpoints.add(f"if not ({text})").number] = text
+                parse_assertion(text)  # errors refer to the user's text
+                self.texts[session.breakpoints.add(violation_breakpoint(text)).number] = text
         #: The first false assertion and its location.
         self.failed_text = ""
         self.failed_location = ""
