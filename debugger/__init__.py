@@ -9,6 +9,8 @@ register_plugins(
         for name, target in {
             "profile": "profiling.api:profile_model",
             "profile_session": "profiling.api:profile_session",
+            "diagnose": "diagnostics.api:diagnose_model",
+            "diagnose_session": "diagnostics.api:diagnose_session",
             "precision": "precision.api:try_precision",
             "explain": "describe.explain:explain_loops",
             "html": "frontends.notebook.html_repr:render_html",

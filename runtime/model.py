@@ -324,6 +324,33 @@ class Model:
         """
         return load_plugin("profile")(self, inputs, seconds, max_iterations, against)
 
+    def diagnose(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        target_type: str | None = None,
+        max_iterations: int | None = None,
+    ) -> Any:
+        """Run the model, and judge each iteration by itself: integers that overflow, a state that no longer changes, a
+        tolerance that cannot be reached, NaN that decides, an index outside of its axis, and more.
+
+        Args:
+            inputs: As for :meth:`run`.
+            target_type: ``float16``: judge also what float16 could not hold.
+            max_iterations: As for :meth:`run`; a run that reaches it is judged up to there.
+
+        Returns:
+            The :class:`Diagnosis`; its ``str()`` has a line for each finding.
+
+        Raises:
+            InputError: the inputs do not match the signature.
+            UsageError: the type is not known.
+
+        >>> model.diagnose(inputs).findings
+        ()
+        """
+        return load_plugin("diagnose")(self, inputs, target_type=target_type, max_iterations=max_iterations)
+
     def precision(
         self,
         inputs: Mapping[str, Data] | None = None,

@@ -7,15 +7,18 @@ reported as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Node
+from ...runtime.graph import Node, Value
+from ...runtime.loop_view import FrameValues
 from ...runtime.text import count_text
+from ..diagnostics.integer_overflow import find_overflow
+from ..diagnostics.node_checks import beyond_float16
 from ..expression.language import Expression, ExpressionError, NoValueError, Scope, format_value
 from ..expression.template import LogTemplate
 from ..expression.value_types import describe_value
@@ -34,11 +37,19 @@ class Trigger(StrEnum):
     CONDITION = "condition"
     END = "end"
     NAN = "nan"
+    OVERFLOW = "overflow"
+    FLOAT16 = "beyond float16"
     WATCH = "watch"
     #: Every boundary of a loop.
     BOUNDARY = "boundary"
 
 
+#: Triggers that wait for results of nodes, and what a node did to give one.
+NODE_RESULT_TRIGGERS: Mapping[Trigger, str] = {
+    Trigger.NAN: "gave NaN or Inf",
+    Trigger.OVERFLOW: "gave an integer that its type cannot hold",
+    Trigger.FLOAT16: "gave a number beyond float16",
+}
 #: Loop index of the main graph.
 MAIN_GRAPH = -1
 
@@ -139,7 +150,7 @@ class Breakpoint:
     @property
     def needs_test(self) -> bool:
         """True if it must be tested at every boundary of its loops."""
-        return self.kind in (Trigger.CONDITION, Trigger.NAN, Trigger.WATCH)
+        return self.kind in (Trigger.CONDITION, Trigger.WATCH, *NODE_RESULT_TRIGGERS)
 
     @property
     def is_in_main_graph(self) -> bool:
@@ -222,13 +233,17 @@ class Breakpoint:
         assert self.log is not None
         return self.log.format(FrameScope(frame, frame.history))
 
-    def node_made_nan(self, frame: FrameReader, node: Node) -> bool:
-        """Whether a node that has just run gave a NaN or Inf in a value that this breakpoint tests."""
+    def node_gave_it(self, frame: FrameReader, node: Node, before: Mapping[Value, Any]) -> bool:
+        """Whether a node that has just run gave what this breakpoint waits for, in a value that it tests. ``before``:
+        what the body got."""
+        if self.kind is Trigger.OVERFLOW:
+            return _node_overflows(frame.values, node, before)
         names = {name for v in node.outputs if v is not None for name in v.names}
         if self.expression is not None:
             names &= self.expression.names
         values = frame.values
-        return any(_contains_nan(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
+        test = _RESULT_TESTS[self.kind]
+        return any(test(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
     def _is_stateless(self, frame: FrameReader) -> bool:
         """True if the test reads only the boundary itself."""
@@ -255,7 +270,12 @@ class Breakpoint:
             return False
         self.evaluated, self.already_tested = True, self.is_in_main_graph
         settled = False
-        if self.kind is Trigger.NAN:
+        if self.kind is Trigger.OVERFLOW:
+            before = self._previous_observation(key, last_test, frame, scope)
+            hit = before is not _UNKNOWN and any(
+                _node_overflows(frame.values, entry.node, before) for entry in frame.nodes
+            )
+        elif self.kind in _RESULT_TESTS:
             hit = bool(value) and self._previous_observation(key, last_test, frame, scope) is not True
         else:
             previous = self._previous_observation(key, last_test, frame, scope)
@@ -275,8 +295,13 @@ class Breakpoint:
         return self.expression.evaluate(scope)
 
     def _observe(self, frame: FrameProtocol, scope: FrameScope) -> Any:
-        """The quantity compared between boundaries: the watched value, or whether there is a NaN."""
-        return _frame_has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._watched_value(scope)
+        """The quantity compared between boundaries: the watched value, whether there is a NaN or the like, or what the
+        body gets, of which the next boundary has the results."""
+        if self.kind is Trigger.OVERFLOW:
+            return frame.values.read_all(frame.loop.body.inputs if frame.loop is not None else ())
+        if self.kind in _RESULT_TESTS:
+            return _any_result(frame, self.expression, scope, _RESULT_TESTS[self.kind])
+        return self._watched_value(scope)
 
     def _previous_observation(
         self, key: _BoundaryKey, last_test: LastTest, frame: FrameReader, scope: FrameScope
@@ -299,7 +324,7 @@ class Breakpoint:
             boundary_frame = frame.boundary(iteration - 1)
             return _UNKNOWN if boundary_frame is None else self._observe_frame(boundary_frame)
         # Values from the enclosing loop were tested there.
-        outer_frame = frame.around if self.kind is Trigger.NAN and self.expression is None else None
+        outer_frame = frame.around if self.kind in _RESULT_TESTS and self.expression is None else None
         return _UNKNOWN if outer_frame is None or outer_frame.loop is None else self._observe_frame(outer_frame)
 
     def _observe_frame(self, frame: FrameProtocol, history: IterationLookup | None = None) -> Any:
@@ -403,9 +428,27 @@ def _contains_nan(value: Any) -> bool:
     return False
 
 
-def _frame_has_nan(frame: FrameProtocol, expression: Expression | None, scope: FrameScope) -> bool:
+#: Tests of one result.
+_RESULT_TESTS: Mapping[Trigger, Callable[[Any], bool]] = {
+    Trigger.NAN: _contains_nan,
+    Trigger.FLOAT16: beyond_float16,
+}
+
+
+def _any_result(
+    frame: FrameProtocol, expression: Expression | None, scope: FrameScope, test: Callable[[Any], bool]
+) -> bool:
     if expression is not None:
-        return _contains_nan(expression.evaluate(scope))
+        return test(np.asarray(expression.evaluate(scope)))
     values = frame.values
     names = [*frame.carried, *(v.name for n in frame.nodes for v in n.node.outputs if v is not None)]
-    return any(_contains_nan(value) for name in names if isinstance(value := values.get(name), np.ndarray))
+    return any(test(value) for name in names if isinstance(value := values.get(name), np.ndarray))
+
+
+def _node_overflows(values: FrameValues, node: Node, before: Mapping[Value, Any]) -> bool:
+    """Whether a result of a node is an integer that its type cannot hold. ``before``: what its body got."""
+    known = {**values.read_all([value for value in (*node.inputs, *node.outputs) if value is not None]), **before}
+    inputs, outputs = (
+        [None if value is None else known.get(value) for value in ports] for ports in (node.inputs, node.outputs)
+    )
+    return find_overflow(node, inputs, outputs) is not None

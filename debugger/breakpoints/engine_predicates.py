@@ -8,7 +8,7 @@ before".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -20,10 +20,12 @@ from ...runtime.graph import Value
 from ...runtime.loop_view import FrameInternals
 from ...runtime.ops.primitives import NoNativeKernel
 from ...runtime.ops.registry import ResolvedOperator
+from ..diagnostics.node_checks import FLOAT16_MAX
 from ..expression.language import Expression, InputRef, parse
 from .breakpoint import Breakpoint, Trigger, WatchMode
 
 _NOT_FINITE = parse("not all(abs(x) < inf)")
+_BEYOND_FLOAT16 = parse("not all(abs(x) <= 65504)")
 _CHANGED = parse("any(x != prev(x))")
 #: Written so that a NaN counts: a value that is not settled now may be settled at the next boundary.
 _UNSETTLED = parse("not any(abs(x - prev(x)) >= level)")
@@ -44,8 +46,10 @@ def make_predicates(breakpoint_: Breakpoint, engine: Engine, index: int) -> tupl
     """The predicates of which one is true wherever a breakpoint may hit at the boundaries of a loop; none: it must be
     tested in Python."""
     slots = _SlotResolver(engine, index)
-    if breakpoint_.kind is Trigger.NAN and breakpoint_.expression is None:
-        return _not_finite_predicates(slots)
+    if breakpoint_.kind is Trigger.OVERFLOW:
+        return ()
+    if breakpoint_.kind in _ELEMENT_TESTS and breakpoint_.expression is None:
+        return _result_predicates(slots, _ELEMENT_TESTS[breakpoint_.kind])
     expression = _predicate_expression(breakpoint_)
     lowered = None if expression is None else expression.lower()
     if lowered is None:
@@ -68,6 +72,8 @@ def _predicate_expression(breakpoint_: Breakpoint) -> Expression | None:
     assert expression is not None
     if breakpoint_.kind is Trigger.CONDITION:
         return expression
+    if breakpoint_.kind is Trigger.FLOAT16:
+        return _BEYOND_FLOAT16.substitute(x=expression)
     if breakpoint_.kind is Trigger.NAN or breakpoint_.mode is WatchMode.NAN:
         return _NOT_FINITE.substitute(x=expression)
     if expression.uses_history or breakpoint_.mode is WatchMode.SHAPE:
@@ -165,9 +171,25 @@ def _may_be_float(value: Value) -> bool:
     return dtype is None or dtype.kind not in "biuO"
 
 
-def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
-    """Whether a value in a loop's body is NaN or Inf. Carried values have their own predicate: they exist before
-    iteration 0, where a predicate that also reads results of the body is not evaluated."""
+def _is_finite(p: Any, value: Any) -> Any:
+    return p.map(np.isfinite, value)
+
+
+def _is_within_float16(p: Any, value: Any) -> Any:
+    limit = p.constant(np.array(min(FLOAT16_MAX, float(np.finfo(value.dtype).max)), value.dtype))
+    return p.map(np.less_equal, p.map(np.absolute, value), limit)
+
+
+#: Tests that are true for the elements that a breakpoint does not wait for.
+_ELEMENT_TESTS: Mapping[Trigger, Callable[[Any, Any], Any]] = {
+    Trigger.NAN: _is_finite,
+    Trigger.FLOAT16: _is_within_float16,
+}
+
+
+def _result_predicates(slots: _SlotResolver, is_good: Callable[[Any, Any], Any]) -> tuple[EnginePredicate, ...]:
+    """Whether a float value in a loop's body has an element that is not good. Carried values have their own
+    predicate: they exist before iteration 0, where a predicate that also reads results of the body is not evaluated."""
     # Values in a branch that was not taken are undefined; they are tested in Python.
     code = slots.engine.plan.code
     if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
@@ -179,7 +201,7 @@ def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
         finite = []
         for value in values:
             if value.dtype.kind == "f":
-                test = p.map(np.isfinite, value)
+                test = is_good(p, value)
                 finite.append(p.reduce(np.logical_and, test, range(len(value.shape)), False) if value.shape else test)
             elif value.dtype.kind not in "biu":
                 raise NoNativeKernel

@@ -15,7 +15,7 @@ from ..describe.value_names import mask_quoted, quote, unquote
 from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from .assertion import IN_LOOP_CLAUSE
-from .breakpoint import MAIN_GRAPH, Breakpoint, Trigger, WatchMode
+from .breakpoint import MAIN_GRAPH, NODE_RESULT_TRIGGERS, Breakpoint, Trigger, WatchMode
 from .context import BreakpointContext
 from .line_table import CODE_LINE_PATTERN
 
@@ -27,8 +27,8 @@ _WATCH_MODE_CLAUSE = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P
 MAX_ITERATION = sys.maxsize
 #: Longer numbers are no line numbers; Python rejects integers with thousands of digits.
 _MAX_LINE_NUMBER_DIGITS = 19
-_NAN_WITHOUT_LOOPS = (
-    "the model has no loop, at whose boundaries nan looks at all values; a condition such as any(isnan(NAME)) tests one"
+_WITHOUT_LOOPS = (
+    "the model has no loop, at whose boundaries {} looks at all values; a condition such as any(isnan(NAME)) tests one"
 )
 _NO_NODES = (
     "a recording has boundaries only, and no nodes to stop before; break takes: iter N, if EXPRESSION, end, nan, and"
@@ -103,14 +103,8 @@ class LocationParser:
             return self._breakpoint_at_iteration(rest)
         if location == "end":
             return self._make_breakpoint(Trigger.END, loops=(self._default_loop(),))
-        if word == "nan":
-            if not rest:
-                if not self.symbols.loops:
-                    raise UsageError(_NAN_WITHOUT_LOOPS)
-                self._default_loop()
-                loops = range(len(self.symbols.loops)) if self.loop is None else (self.loop,)
-                return self._make_breakpoint(Trigger.NAN, loops=tuple(loops))
-            return self._breakpoint_on_expression(Trigger.NAN, parse(rest))
+        if word == "nan" or location == Trigger.OVERFLOW or location.startswith(Trigger.FLOAT16):
+            return self._breakpoint_on_results(location)
         code = CODE_LINE_PATTERN.fullmatch(location)
         if code is not None and not self._is_name(location):
             return self._breakpoint_at_code(
@@ -129,6 +123,20 @@ class LocationParser:
         if not location:
             return self._breakpoint_at_next_node()
         return self._breakpoint_at_nodes(self._nodes_named(unquote(location)))
+
+    def _breakpoint_on_results(self, location: str) -> Breakpoint:
+        """A breakpoint on the results of all nodes of a loop, or of all loops, or on one expression."""
+        kind = next(kind for kind in NODE_RESULT_TRIGGERS if location.startswith(kind.value))
+        rest = location.removeprefix(kind.value).strip()
+        if rest:
+            return self._breakpoint_on_expression(kind, parse(rest))
+        if not self.symbols.loops:
+            raise UsageError(_WITHOUT_LOOPS.format(kind.value))
+        if kind is Trigger.OVERFLOW and not self.context.has_nodes:
+            raise UsageError(_NO_NODES)
+        self._default_loop()
+        loops = range(len(self.symbols.loops)) if self.loop is None else (self.loop,)
+        return self._make_breakpoint(kind, loops=tuple(loops))
 
     def _breakpoint_at_nodes(self, nodes: frozenset[Node]) -> Breakpoint:
         """A breakpoint before nodes; for a loop, at each of its boundaries."""
@@ -320,7 +328,7 @@ class LocationParser:
         hint = did_you_mean(name, names)
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
-            f"FILE.py:N, if EXPRESSION, end, nan)",
+            f"FILE.py:N, if EXPRESSION, end, nan, overflow, beyond float16)",
             name=name,
             expected="a place",
         )

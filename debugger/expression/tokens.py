@@ -35,7 +35,7 @@ RESERVED = frozenset((*STATE_WORDS, *CONSTANTS, *OPERATOR_WORDS))
 #: They look like functions, but read their argument in another iteration.
 TIME_SHIFT_FUNCTIONS = ("prev", "delta", "init", "history")
 #: Keywords of locations in ``break``, and modes of ``watch``.
-LOCATION_WORDS = ("iter", "line", "op", "if", "end", "nan")
+LOCATION_WORDS = ("iter", "line", "op", "if", "end", "nan", "overflow", "beyond")
 WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
 #: Values named ``history`` are common, and cannot be called.
 _ALWAYS_QUOTED = RESERVED | {*FUNCTIONS, *TIME_SHIFT_FUNCTIONS, *LOCATION_WORDS, *WATCH_WORDS, "in"} - {"history"}

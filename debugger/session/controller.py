@@ -19,7 +19,7 @@ from ...runtime.frame import frame_reader
 from ...runtime.graph import Node, TensorType
 from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.session_lock import SessionLock
-from ..breakpoints.breakpoint import Breakpoint, Trigger
+from ..breakpoints.breakpoint import NODE_RESULT_TRIGGERS, Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
@@ -357,17 +357,18 @@ class Controller(ABC):
             text = f"{failed.kind_name} {failed.number} cannot be tested: {failed.failure}"
             return replace(here, reason=Reason.ERROR, text=f"{text}; {here.text}", breakpoints=numbers)
         only_watchpoints = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
-        if self.is_at_boundary() and all(b.kind is Trigger.NAN for b in hits):
+        if self.is_at_boundary() and all(b.kind in NODE_RESULT_TRIGGERS for b in hits):
             # Prefer a breakpoint on any value: no node computes a carried value.
             first = min(hits, key=lambda hit: hit.expression is not None)
-            here = self._go_to_nan_origin(first) or here
+            here = self._go_to_origin(first) or here
         reason = Reason.WATCHPOINT if only_watchpoints else Reason.BREAKPOINT
         changes = [b.change_text for b in hits if b.kind is Trigger.WATCH]
         text = f"{'; '.join([', '.join(titles), *changes])}: {here.text}"
         return replace(here, reason=reason, text=text, breakpoints=numbers)
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
-        """Find the node that produced the NaN at a boundary, and go to it if possible; None if there is none."""
+    def _go_to_origin(self, breakpoint_: Breakpoint) -> Stop | None:
+        """Find the node that gave what a breakpoint waits for at a boundary, and go to it if possible; None if there is
+        none."""
         return None
 
     @abstractmethod

@@ -18,7 +18,7 @@ from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.plan.plan import Opcode
 from ...runtime.run_result import run_totals
 from ...runtime.text import escape_unprintable
-from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
+from ..breakpoints.breakpoint import MAIN_GRAPH, NODE_RESULT_TRIGGERS, Breakpoint, Trigger
 from ..breakpoints.installer import BreakpointInstaller
 from ..breakpoints.symbol_table import SymbolTable
 from ..statistics.value_history import Evolution
@@ -34,9 +34,9 @@ from .stop import (
     error_stop,
     interrupt_stop,
     loop_label,
-    nan_origin_stop,
     no_hit_stop,
     no_iteration_text,
+    origin_stop,
     stop_in,
 )
 from .timeline import Branch, Timeline
@@ -472,8 +472,8 @@ class LiveController(Controller):
             self.frame, None if self.is_at_boundary() else self._node_at(self.engine.pc), silently=silently
         )
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
-        """Go from a boundary with a NaN to right after the node that produced it."""
+    def _go_to_origin(self, breakpoint_: Breakpoint) -> Stop | None:
+        """Go from a boundary to right after the node that gave what a breakpoint waits for."""
         here = self.position
         iteration = here[-2]
         if iteration == 0:
@@ -481,20 +481,20 @@ class LiveController(Controller):
         last_test = breakpoint_.last_tests.get(self.frame.index)
         timeline = self._timeline
         self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
-        producer = None
+        producer, frame = None, self.frame
+        before = frame.values.read_all(() if frame.loop is None else frame.loop.body.inputs)
         for position in nodes_until(self.engine, here):
-            frame = self.frame
-            if producer is not None and breakpoint_.node_made_nan(frame, producer):
+            if producer is not None and breakpoint_.node_gave_it(self.frame, producer, before):
                 break
             producer = self._node_at(position[-1])
         if producer is None:
             self._move(lambda: timeline.go_to(here))
             return None
-        if self.position == here and not breakpoint_.node_made_nan(self.frame, producer):
+        if self.position == here and not breakpoint_.node_gave_it(self.frame, producer, before):
             return None
         if last_test is not None:
             breakpoint_.suppress_repeated_hit(last_test)
-        return nan_origin_stop(producer, iteration - 1, self.frame.loop)
+        return origin_stop(producer, iteration - 1, self.frame.loop, NODE_RESULT_TRIGGERS[breakpoint_.kind])
 
     # -- time travel
 

@@ -818,6 +818,19 @@ class Session:
         """
         return load_plugin("profile_session")(self)
 
+    def diagnose(self) -> Any:
+        """Judge the run so far, from its start with these inputs, see :meth:`Model.diagnose`; edits do not count, and
+        the session does not move. Returns the :class:`Diagnosis`.
+
+        Raises:
+            UsageError: this is a recording.
+
+        >>> _ = session.step(2)
+        >>> print(session.diagnose())
+        newton_sqrt.onnx: nothing suspicious in 2 iterations
+        """
+        return load_plugin("diagnose_session")(self)
+
     # -- in notebooks
 
     def widget(self) -> Any:

@@ -109,12 +109,12 @@ def error_stop(error: LoopdbgError | MemoryError) -> Stop:
     return Stop(Reason.ERROR, str(error), loop=error.loop, iteration=error.iteration, node=error.node)
 
 
-def nan_origin_stop(node: Node, iteration: int, loop: Loop | None) -> Stop:
-    """The stop at the origin of a NaN."""
+def origin_stop(node: Node, iteration: int, loop: Loop | None, what: str) -> Stop:
+    """The stop after the node that did what a breakpoint waits for."""
     label = f"{node.op_type} '{escape_unprintable(node.name)}'"
     return Stop(
         Reason.BREAKPOINT,
-        f"{label} gave NaN or Inf in iteration {iteration} of {loop_label(loop)}",
+        f"{label} {what} in iteration {iteration} of {loop_label(loop)}",
         loop=None if loop is None else loop.name,
         iteration=iteration,
         node=node.name,

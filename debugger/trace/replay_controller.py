@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Data, LoopTotals
-from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
+from ..breakpoints.breakpoint import MAIN_GRAPH, NODE_RESULT_TRIGGERS, Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
 from ..session.controller import Controller
@@ -21,9 +21,9 @@ from ..session.stop import (
     Stop,
     boundary_stop,
     interrupt_stop,
-    nan_origin_stop,
     no_hit_stop,
     no_iteration_text,
+    origin_stop,
     stop_in,
 )
 from .graph_index import GraphIndex
@@ -206,14 +206,19 @@ class ReplayController(Controller):
             self._search_progress = frame.index, ref.iteration
             yield ref, frame
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
-        """The first node of the body that gave a NaN; known only if all body values were recorded."""
+    def _go_to_origin(self, breakpoint_: Breakpoint) -> Stop | None:
+        """The first node of the body that gave what a breakpoint waits for; known only if all body values were
+        recorded."""
         frame = self.frame
         if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
             return None
-        producers = (entry.node for entry in frame.nodes if breakpoint_.node_made_nan(frame, entry.node))
+        producers = (entry.node for entry in frame.nodes if breakpoint_.node_gave_it(frame, entry.node, {}))
         producer = next(producers, None)
-        return None if producer is None else nan_origin_stop(producer, frame.iteration - 1, frame.loop)
+        return (
+            None
+            if producer is None
+            else origin_stop(producer, frame.iteration - 1, frame.loop, NODE_RESULT_TRIGGERS[breakpoint_.kind])
+        )
 
     def _request_interrupt(self) -> None:
         self._interrupted = True

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .debugger.compare.api import Diff, FirstDifference, LoopDifference, diff
     from .debugger.compare.report.findings import Verdict
     from .debugger.describe.explain import Explanation
+    from .debugger.diagnostics.report import Diagnosis, Diagnostic
     from .debugger.frontends.notebook.api import widget
     from .debugger.plot_api import plot
     from .debugger.precision.report import Precision
@@ -55,6 +56,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CarriedValue",
+    "Diagnosis",
+    "Diagnostic",
     "Diff",
     "ExecutionError",
     "Explanation",
@@ -113,6 +116,7 @@ _MODULE_OF_NAME = {
     "debugger.compare.api": ("Diff", "FirstDifference", "LoopDifference", "diff"),
     "debugger.compare.report.findings": ("Verdict",),
     "debugger.plot_api": ("plot",),
+    "debugger.diagnostics.report": ("Diagnosis", "Diagnostic"),
     "debugger.trace.replay": ("Replay",),
     "debugger.precision.report": ("Precision",),
     "debugger.profiling.profile": ("Profile",),

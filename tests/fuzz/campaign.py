@@ -8,6 +8,8 @@ mutant after another tool wrote it. ``equals``: each model next to what another 
 to list nothing. A table says of each kind how often that came out right.
 ``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
+``diagnostics``: what ``diagnose`` says of random programs, against exact arithmetic (FALSE: it is not so; MISSES: not
+reported).
 ``portability``: what ``check`` predicts by rules about onnxruntime and OpenVINO, against the runtimes themselves.
 
 A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints
@@ -36,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import bound_checks
 import converted_mutants
+import diagnostic_checks
 import equivalent_models
 import fork_server
 import portability_scores
@@ -58,6 +61,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "statements": statement_checks,
     "bounds": bound_checks,
     "portability": portability_scores,
+    "diagnostics": diagnostic_checks,
 }
 #: Features that may be combined; a scalar loop of hundreds of iterations leaves no time for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")

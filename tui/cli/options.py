@@ -223,6 +223,19 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
 
 
+def add_diagnose_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for diagnoses."""
+    group = parser.add_argument_group("diagnosis", "docs/diagnostics.md tells more.")
+    group.add_argument(
+        "--diagnose",
+        action="store_true",
+        help="run once more, slower, and report what is suspicious: overflow, NaN that decides, ...: exit status 10",
+    )
+    group.add_argument(
+        "--diagnose-for", choices=("float16",), help="as --diagnose, and report what this type could not hold"
+    )
+
+
 def add_ci_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for unattended runs."""
     group = parser.add_argument_group("in CI", "docs/ci.md tells more.")

@@ -46,7 +46,10 @@ def _print_breakpoint(console: Console, breakpoint_: Breakpoint) -> None:
 
 
 @command(
-    "break PLACE", "stop at: iter N, line N, a node or value, op TYPE, FILE.py:N, if EXPR, end, nan", "b", takes="place"
+    "break PLACE",
+    "stop at: iter N, line N, a node or value, op TYPE, FILE.py:N, if EXPR, end, nan, overflow, beyond float16",
+    "b",
+    takes="place",
 )
 def _break(console: Console, rest: str) -> None:
     _print_breakpoint(console, console.session.breakpoints.add(rest))

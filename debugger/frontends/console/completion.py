@@ -90,9 +90,10 @@ def _complete_place(context: CompletionContext, rest: str) -> CompletionResult:
     if type_prefix:
         types = sorted({node.op_type for node in nodes})
         return type_prefix.end(), [name for name in types if name.lower().startswith(rest[type_prefix.end() :].lower())]
-    if masked.startswith("nan "):
-        start, words = _complete_expression(context, rest[4:])
-        return 4 + start, words
+    trigger = re.match(r"(nan|beyond float16) ", masked)
+    if trigger:
+        start, words = _complete_expression(context, rest[trigger.end() :])
+        return trigger.end() + start, words
     if " " in masked:
         return len(rest), []
     computed = sorted({quote(v.name) for node in nodes for v in node.outputs if v is not None})

@@ -31,11 +31,11 @@ whether a rule or a run says it. docs/check.md tells more.
 
 --json: {"models": [{"model", "error", "targets": [{"target", "verdict",
 "version", "findings": [{"rule", "verdict", "path", "node", "text", "evidence",
-"remedy", "source", "confirmed"}], "trials", "contradictions"}]}]}
+"remedy", "source", "confirmed"}], "trials", "contradictions"}], "diagnostics"}]}
 
 exit status: 0 fine for all targets, 1 something does not load or behaves
 differently, or a bad input, 8 a runtime contradicts a rule, or unknown, 2 wrong
-usage, 130 interrupted"""
+usage, 10 nothing but suspicious values in a run (docs/diagnostics.md), 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg check MODEL... [options]"

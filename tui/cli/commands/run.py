@@ -9,6 +9,7 @@ from ...config import PEER_EXAMPLE_DEVICES
 from ..command import Command
 from ..options import (
     add_ci_options,
+    add_diagnose_options,
     add_json_option,
     add_record_options,
     add_run_options,
@@ -34,6 +35,7 @@ examples:
   loopdbg run model.onnx --as onnxruntime -i
   curl -s URL | loopdbg run - --seed 1
   loopdbg run model.onnx --assert 'x > 0' --timeout 60 --junit report.xml --github
+  loopdbg run model.onnx --diagnose --timeout 600 --github
   loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
 
 --json prints the result, or where a session stopped; --json-schema lists its fields.
@@ -42,8 +44,8 @@ With --break, --assert, -x or -ex the model runs in a session, or a trace is
 gone through in its place; 'help' is the command that lists the commands.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
-4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 124 --timeout,
-130 interrupted"""
+4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 10 --diagnose has
+findings, 124 --timeout, 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL|TRACE [options]"
@@ -65,6 +67,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             choices=tuple(PEER_EXAMPLE_DEVICES),
             help="step by the rules of a runtime where they are not those of the specification (docs/peers.md)",
         )
+        add_diagnose_options(parser)
         add_json_option(parser)
         add_session_options(parser)
         add_ci_options(parser)

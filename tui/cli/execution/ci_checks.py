@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ....runtime.graph import Graph, Loop, Node, Origin
     from ....runtime.model import Run
 
+#: Exit status of a run with findings of ``--diagnose``.
+DIAGNOSED_STATUS = 10
 #: The case of the run itself.
 _RUN_CASE = "run"
 #: Escapes in GitHub workflow commands: of messages, and of properties.
@@ -69,10 +71,11 @@ class CheckReport:
         self._add_case(name)
 
     def record_failure(
-        self, name: str, text: str, kind: str, values: Collection[str] = (), loop: Loop | None = None
+        self, name: str, text: str, kind: str, values: Collection[str] = (), loop: Loop | None = None, node: str = ""
     ) -> None:
-        """Record a failed check. ``values``: the values concerned, in the body of ``loop``."""
-        self._add_case(name, failure=(text,), kind=kind, origin=self._value_origin(values, loop))
+        """Record a failed check. ``values``: the values concerned, in the body of ``loop``, or ``node``."""
+        origin = self._node_origin(node) if node else self._value_origin(values, loop)
+        self._add_case(name, failure=(text,), kind=kind, origin=origin)
 
     def record_error(self, text: str, kind: str, name: str = _RUN_CASE) -> None:
         """Record a check that could not be evaluated; by default the run itself."""
@@ -112,6 +115,14 @@ class CheckReport:
         computed = {carried.get(name, name) for name in values}
         nodes = walk(self.graph if loop is None else loop.body)
         return next((node.origin for node in nodes if node.origin.file and _computes_any(node, computed)), None)
+
+    def _node_origin(self, name: str) -> Origin | None:
+        """The source position of a node."""
+        if not self.is_requested or self.graph is None:
+            return None
+        from ....runtime.graph import walk
+
+        return next((node.origin for node in walk(self.graph) if node.name == name), None)
 
     def _message_origin(self, text: str) -> Origin | None:
         """The source position of the node that a message begins with."""

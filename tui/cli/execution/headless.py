@@ -8,22 +8,27 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ....runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ....runtime.frontends import is_sqlite_file, split_model_path
 from ....runtime.graph import StoppedBy
 from ....runtime.model import Model, OnIteration
 from ....runtime.model import Run as Result
+from ....runtime.text import escape_unprintable
 from .. import terminal
 from ..model_inputs.gather import RunInputs, gather_inputs, load_runnable_model, sidecar_path
 from ..model_or_trace import open_recording
 from ..output_files import check_output_target, save_outputs
 from ..progress import ProgressLine, ProgressLog
 from . import run_report, scripted_session
-from .ci_checks import CheckReport
+from .ci_checks import DIAGNOSED_STATUS, CheckReport
 from .expected_outputs import check_outputs, expected_outputs
 from .record_resume import ResumedRun, RunRecording, check_record_options
 from .time_limit import OutOfTime, TimeLimit
+
+if TYPE_CHECKING:
+    from ....debugger.diagnostics.report import Diagnosis
 
 _EXIT_STATUS = {
     StoppedBy.LIMIT: LimitError.exit_status,
@@ -81,16 +86,44 @@ def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Names
     inputs = replace(inputs, expected=expected_outputs(model, inputs, options.expect))
     if scripted_session.needs_session(options):
         return _run_session(model, inputs, options, guard)
+    diagnosis = _diagnose(model, inputs, options, guard)
     with RunRecording(options, model, inputs.values, resumed) as recording:
         result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed)
         recording.finish(result)
-    return _report_result(model, inputs, options, result, seconds, guard, recording)
+    status = _report_result(model, inputs, options, result, seconds, guard, recording, diagnosis=diagnosis)
+    return status or (DIAGNOSED_STATUS if diagnosis is not None and diagnosis.findings else 0)
+
+
+def _diagnose(model: Model, inputs: RunInputs, options: argparse.Namespace, guard: _RunGuards) -> Diagnosis | None:
+    """Judge a run if that is asked for, and print what is suspicious, before a run that may fail.
+
+    Raises:
+        InterruptError: Ctrl-C.
+    """
+    if not (options.diagnose or options.diagnose_for):
+        return None
+    diagnosis: Diagnosis = model.diagnose(
+        inputs.values, target_type=options.diagnose_for, max_iterations=options.max_iterations
+    )
+    if not options.json:
+        for line in diagnosis.lines():
+            terminal.out(escape_unprintable(line))
+    for finding in diagnosis.findings:
+        name = f"{finding.kind.value} {finding.loop} {finding.node}"
+        guard.checks.record_failure(name, str(finding), "diagnose", node=finding.node)
+    if not diagnosis.findings:
+        guard.checks.record_pass("--diagnose")
+    if diagnosis.interrupted:
+        raise InterruptError(guard.time_limit.reword_interrupt("interrupted while the run was judged"))
+    return diagnosis
 
 
 def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, guard: _RunGuards) -> int:
     """A session instead of a run; at its end the outputs are reported as those of a run."""
     if options.record is not None or options.resume is not None:
         raise UsageError("--record and --resume are for runs without commands and breakpoints")
+    if options.diagnose or options.diagnose_for:
+        raise UsageError("--diagnose is for runs without commands and breakpoints: diagnose is a command as well")
     if inputs.chosen_by_default:
         terminal.err(f"inputs: {inputs.note}")
     from ....debugger.session.session import Session
@@ -134,6 +167,7 @@ def _report_result(
     recording: RunRecording | None = None,
     *,
     stepped: bool = False,
+    diagnosis: Diagnosis | None = None,
 ) -> int:
     """Print and save the results of a run; returns the exit status. ``stepped``: a session ran it, so the seconds
     include stops."""
@@ -148,6 +182,8 @@ def _report_result(
         report = run_report.run_json(result, seconds)
         if recording is not None and recording.summary:
             report["recorded"] = recording.summary
+        if diagnosis is not None:
+            report["diagnosis"] = diagnosis.to_json()
         terminal.out_json(report)
     else:
         for note in run_report.run_notes(result):
@@ -159,6 +195,8 @@ def _report_result(
             terminal.out(line)
         if recording is not None and recording.summary:
             terminal.out(recording.summary_line)
+        if diagnosis is None and (hint := run_report.diagnosis_hint(result)):
+            terminal.err(f"note: {hint}")
     if result.stopped_by is not None:
         text = guard.time_limit.reword_interrupt(result.message)
         terminal.err(f"loopdbg: {text}")

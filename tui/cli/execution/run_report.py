@@ -10,6 +10,7 @@ import numpy as np
 
 from ....debugger.describe.termination import stop_cause
 from ....debugger.value_json import json_with_statistics
+from ....runtime.graph import StoppedBy
 from ....runtime.model import Data, LoopTotals, Run
 from ....runtime.text import count_text, duration_text
 from ...render.formatting import dtype_name, escape_unprintable, value_text
@@ -29,6 +30,16 @@ def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
 def run_notes(run: Run) -> list[str]:
     """Notes on the model, and on differences from real runtimes (docs/peers.md)."""
     return [*run.notes, *(f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes)]
+
+
+def diagnosis_hint(run: Run) -> str:
+    """Where a run looks wrong at no cost: a pointer to ``--diagnose``; else ""."""
+    if run.stopped_by is StoppedBy.LIMIT:
+        return "--diagnose tells whether its state still changes, and what else is suspicious"
+    floats = (value for value in run.outputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    if any(np.isnan(value).any() for value in floats):
+        return "an output has NaN: --break nan finds where it begins, --diagnose what is suspicious"
+    return ""
 
 
 def loop_lines(model: str, run: Run, seconds: float | None) -> list[str]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ....debugger.session.snapshot import Snapshot
     from ....debugger.session.stop import Stop
 
+#: Values of --break that are no conditions.
+RESULT_TRIGGERS = ("nan", "overflow", "beyond float16")
 #: Exit statuses in addition to those of errors.
 STOPPED_STATUS, ASSERTION_FAILED_STATUS = 3, 7
 
@@ -98,7 +100,7 @@ class _OptionBreakpoints:
         self.value_names: dict[int, frozenset[str]] = {}
         for text in options.breaks or ():
             with _option_errors("--break", text):
-                bp = session.breakpoints.add(text if text == "nan" else f"if {text}")
+                bp = session.breakpoints.add(text if text in RESULT_TRIGGERS else f"if {text}")
             self.breaks[bp.number] = text
             self.value_names[bp.number] = frozenset() if bp.expression is None else bp.expression.names
         #: Expressions by number.

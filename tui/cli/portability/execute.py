@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ....debugger.diagnostics.report import Diagnosis, Diagnostic
 from ....debugger.export_formats import junit
 from ....debugger.peer_trials.check_model import check_by_rules, check_unreadable, check_with_runs, installed_peers
 from ....debugger.peer_trials.target_report import TargetReport
 from ....debugger.portability.known_differences import TargetVerdict
-from ....runtime.errors import LoopdbgError, ModelError
-from ....runtime.model import Model, load
+from ....runtime.errors import InterruptError, LoopdbgError, ModelError
+from ....runtime.model import Data, Model, load
 from .. import terminal
-from ..execution.ci_checks import github_annotations
+from ..execution.ci_checks import DIAGNOSED_STATUS, github_annotations
 from ..model_inputs.gather import gather_inputs
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
@@ -21,6 +23,8 @@ from .report import ModelReport, check_cases, check_json, check_lines
 #: A runtime contradicts a rule, or nothing is known.
 _UNDECIDED_STATUS = 8
 _DEFAULT_TIMEOUT_SECONDS = 60.0
+#: Iterations of a loop that are judged where no other limit is set.
+_JUDGED_ITERATIONS = 1000
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -39,7 +43,8 @@ def run_check(options: argparse.Namespace) -> int:
             terminal.err_command(line)
     if options.junit is not None:
         junit.write_report(options.junit, cases, "loopdbg check")
-    return exit_status([target for report in reports for target in report.targets])
+    status = exit_status([target for report in reports for target in report.targets])
+    return status or (DIAGNOSED_STATUS if any(report.diagnostics for report in reports) else 0)
 
 
 def exit_status(targets: list[TargetReport]) -> int:
@@ -62,13 +67,27 @@ def _check(path: str, weights: str | None, options: argparse.Namespace) -> Model
             raise
         text = error_text(error)
         return ModelReport(path, None, check_unreadable(path, text, options.targets, peers, timeout), text)
-    if not peers:
+    if options.no_run:
         return ModelReport(path, model, check_by_rules(model, options.targets))
-    return ModelReport(path, model, _check_with_runs(model, options, timeout))
-
-
-def _check_with_runs(model: Model, options: argparse.Namespace, timeout: float) -> list[TargetReport]:
     # Of several models each has its own inputs.
     inputs = gather_inputs(model, argparse.Namespace(**{**vars(options), "model": str(model.path)}))
     inputs.print_notes()
-    return check_with_runs(model, inputs.values, options.targets, options.max_iterations, timeout)
+    targets = check_with_runs(model, inputs.values, options.targets, options.max_iterations, timeout)
+    return ModelReport(path, model, targets, diagnostics=_diagnostics(model, inputs.values, options))
+
+
+def _diagnostics(model: Model, inputs: Mapping[str, Data], options: argparse.Namespace) -> Sequence[Diagnostic]:
+    """What is suspicious in a run; nothing where the model cannot be run here: then a rule or a trial says so.
+
+    Raises:
+        InterruptError: Ctrl-C.
+    """
+    try:
+        diagnosis: Diagnosis = model.diagnose(inputs, max_iterations=options.max_iterations or _JUDGED_ITERATIONS)
+    except InterruptError:
+        raise
+    except LoopdbgError:
+        return ()
+    if diagnosis.interrupted:
+        raise InterruptError("interrupted while the run was judged")
+    return diagnosis.findings

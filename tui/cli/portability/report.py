@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ....debugger.diagnostics.report import Diagnostic, finding_json
 from ....debugger.export_formats.junit import JUnitCase
 from ....debugger.peer_trials.target_report import TargetReport
 from ....debugger.peer_trials.trial import Trial
@@ -26,6 +27,8 @@ class ModelReport:
     model: Model | None
     targets: Sequence[TargetReport]
     error: str = ""
+    #: What is suspicious in a run with the inputs.
+    diagnostics: Sequence[Diagnostic] = ()
 
 
 def check_lines(report: ModelReport) -> Iterator[str]:
@@ -42,6 +45,8 @@ def check_lines(report: ModelReport) -> Iterator[str]:
             for trial in alone:
                 same = trial.text == whole.text or (trial.loads, whole.loads) == (False, False)
                 yield f"  {target.target}: run of {escape_unprintable(trial.path)} alone: {_trial_text(trial, same)}"
+    for diagnostic in report.diagnostics:
+        yield f"  run: {escape_unprintable(str(diagnostic))}"
     width = max((len(target.target) for target in report.targets), default=0)
     for target in report.targets:
         yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_summary(target)}"
@@ -55,6 +60,7 @@ def check_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
                 "model": report.path,
                 "error": report.error or None,
                 "targets": [_target_json(target) for target in report.targets],
+                "diagnostics": [finding_json(diagnostic) for diagnostic in report.diagnostics],
             }
             for report in reports
         ]
@@ -71,12 +77,16 @@ def check_cases(report: ModelReport) -> Iterator[JUnitCase]:
             line = _finding_line(finding, target, count)
             case = f"{finding.rule or finding.source} {finding.path} {finding.node}".strip()
             yield JUnitCase(
-                case, group, failure=(line,), kind=finding.verdict.value, **_position(finding, nodes, report.model)
+                case, group, failure=(line,), kind=finding.verdict.value, **_position(finding.node, nodes, report.model)
             )
         for text in target.contradictions:
             yield JUnitCase(text, group, error=(text,), kind="contradiction")
         if not target.findings and not target.contradictions:
             yield JUnitCase("loads and behaves alike", group)
+    for diagnostic in report.diagnostics:
+        case = f"{diagnostic.kind.value} {diagnostic.loop} {diagnostic.node}"
+        position = _position(diagnostic.node, nodes, report.model)
+        yield JUnitCase(case, f"{name}.run", failure=(str(diagnostic),), kind="diagnose", **position)
 
 
 def _target_json(target: TargetReport) -> dict[str, Any]:
@@ -157,9 +167,9 @@ def _nodes_by_name(model: Model | None) -> dict[str, Node]:
     return {} if model is None else {node.name: node for node in walk(model.graph)}
 
 
-def _position(finding: RuleFinding, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
-    """The source position of a finding's node, if the model has it."""
-    node = nodes.get(finding.node)
+def _position(name: str, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
+    """The source position of a node, if the model has it."""
+    node = nodes.get(name)
     if node is None or model is None or not node.origin.file:
         return {}
     return {"file": repository_path(node.origin, model.graph), "line": node.origin.line}

@@ -64,6 +64,7 @@ IN_PYTHON = {
     "extract": "extract",
     "plot": "plot",
     "profile": "profile",
+    "diagnose": "diagnose",
     "repro": "repro",
 }
 

@@ -461,7 +461,16 @@ def test_completions(tmp_path: Path) -> None:
     with live_and_replay(tmp_path, *sample("newton_sqrt.onnx")) as (run, recording):
         for line in ("print x", "watch e", "info b", "print ", "set h", "goto ", "break if er", "log if x", "delete "):
             assert run.console.complete(line) == recording.console.complete(line), line
-        assert set(recording.console.complete("break ")) == {"iter", "line", "op", "if", "end", "nan"}
+        assert set(recording.console.complete("break ")) == {
+            "iter",
+            "line",
+            "op",
+            "if",
+            "end",
+            "nan",
+            "overflow",
+            "beyond",
+        }
         assert recording.console.complete("branch ") == []
 
 

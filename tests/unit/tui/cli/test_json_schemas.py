@@ -73,6 +73,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
             (newton, "--break", "x < 1.45"),
             (newton, "--assert", "x > 1.45"),
             (newton, "--max-iterations", 2),
+            (SAMPLES / "collatz.onnx", "--input", f"start={2**62 + 3}", "--diagnose", "--max-iterations", 9),
         ],
         "sweep": [(newton, "--random", 5, *LIMIT, "--measure", "err", "-j", 1)],
     }

@@ -1,0 +1,1 @@
+"""Faults that show in a run without a reference: overflow, a state that no longer changes, NaN in a comparison, ..."""
