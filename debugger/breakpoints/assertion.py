@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from ...runtime.errors import UsageError
 from ...runtime.stable_file import read_text
@@ -55,3 +56,12 @@ def read_invariants(path: str | os.PathLike[str]) -> list[str]:
         except ExpressionError as error:
             raise UsageError(f"{path}, line {number}: {error}", name=str(path)) from None
     return list(texts.values())
+
+
+def expand_assertions(texts: Iterable[str]) -> list[str]:
+    """Assertions with those of files in place of ``@FILE``.
+
+    Raises:
+        UsageError: as for :func:`read_invariants`.
+    """
+    return [line for text in texts for line in (read_invariants(text[1:]) if text.startswith("@") else [text])]

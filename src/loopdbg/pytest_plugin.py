@@ -1,5 +1,5 @@
-"""The pytest plugin with the fixture ``loopdbg_same``, found by its entry point; other modules are imported on first
-use."""
+"""The pytest plugin with the fixtures ``loopdbg_same`` and ``loopdbg_invariants``, found by its entry point; other
+modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -46,6 +46,14 @@ def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, ob
         return result
 
     return compare
+
+
+@pytest.fixture
+def loopdbg_invariants() -> Callable[..., None]:
+    """:func:`loopdbg.testing.assert_invariants`."""
+    from .testing import assert_invariants
+
+    return assert_invariants
 
 
 def _number(config: pytest.Config, name: str) -> float | None:

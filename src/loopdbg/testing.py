@@ -13,14 +13,15 @@ from __future__ import annotations
 # The engine is imported lazily.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
     from typing import Any
 
     from .debugger.compare.api import Diff
     from .debugger.compare.report.findings import Verdict
     from .runtime.model import Data
 
-__all__ = ["assert_same"]
+__all__ = ["assert_invariants", "assert_same"]
 
 
 def assert_same(
@@ -72,11 +73,43 @@ def assert_same(
     return result
 
 
-def _loaded_model(model: Any) -> Any:
-    """Load an in-memory model; the comparison opens paths, since they may be those of traces."""
+def assert_invariants(
+    model: Any,
+    invariants: str | Path | Sequence[str],
+    inputs: Mapping[str, Data] | None = None,
+    *,
+    max_iterations: int | None = None,
+) -> None:
+    """Run a model, and fail where an assertion does not hold at a boundary of its loop.
+
+    Args:
+        model: a path, or any argument of :func:`loopdbg.load`.
+        invariants: the path of a file of ``loopdbg invariants``, or assertions such as ``"all(x > 0) in sqrt"``.
+        inputs: name -> array, with the declared dtypes and shapes.
+        max_iterations: of each loop; a run that reaches it is checked up to there.
+
+    Raises:
+        AssertionError: assertions do not hold; the message has a line for each, with the first place.
+        LoopdbgError: the file cannot be read, an assertion is not valid, or the model cannot be run.
+    """
+    __tracebackhide__ = True
+    import os
+
+    from .debugger.breakpoints.assertion import read_invariants
+    from .debugger.invariants.api import violations
+
+    texts = read_invariants(invariants) if isinstance(invariants, str | os.PathLike) else list(invariants)
+    lines = [f"{text} {place}" for text, place in violations(_loaded_model(model, True), inputs, texts, max_iterations)]
+    if lines:
+        raise AssertionError("\n".join(lines))
+
+
+def _loaded_model(model: Any, paths: bool = False) -> Any:
+    """Load an in-memory model, or with ``paths`` any; a comparison opens paths, since they may be those of traces."""
     import os
 
     from .debugger.trace.reader import Trace
     from .runtime.model import Model, load
 
-    return model if isinstance(model, str | os.PathLike | Trace | Model) else load(model)
+    known = (Model,) if paths else (str, os.PathLike, Trace, Model)
+    return model if isinstance(model, known) else load(model)

@@ -90,6 +90,25 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     return inputs
 
 
+def add_case_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a set of cases."""
+    group = parser.add_argument_group(
+        "cases", "With none given: test_data_set_*, or MODEL.inputs.npz, next to each model."
+    )
+    group.add_argument(
+        "--inputs",
+        metavar="SET",
+        help="a folder or a pattern of .npz files, of test_data_set_* (whose outputs are compared), or of tables "
+        "(.parquet, .arrow: a case a row); or one such file",
+    )
+    group.add_argument("--batched", action="store_true", help="--inputs is one .npz, with the cases on the first axis")
+    group.add_argument("--random", type=int_at_least(1), metavar="N", help="N random cases")
+    group.add_argument("--seed", type=int_at_least(0), metavar="S", help="the seed of the first random case (0)")
+    group.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=N", help="size of an unknown dimension; repeatable"
+    )
+
+
 _WEIGHTS_HELP = "OpenVINO IR: the file with its constants, if not MODEL.bin next to MODEL.xml"
 
 
@@ -172,16 +191,6 @@ def parse_condition(text: str) -> str:
     return strip_if(text.strip())
 
 
-class AppendAssertions(argparse.Action):
-    """Collects assertions: an expression, or ``@FILE`` for those in a file of invariants."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
-        from ...debugger.breakpoints.assertion import read_invariants
-
-        texts = read_invariants(values[1:]) if values.startswith("@") else [parse_condition(values)]
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), *texts])
-
-
 class _AppendCommand(argparse.Action):
     """Collects -x and -ex in command-line order."""
 
@@ -204,7 +213,8 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--assert",
         dest="asserts",
-        action=AppendAssertions,
+        type=parse_condition,
+        action="append",
         metavar="EXPR|@FILE",
         help="EXPR must hold at every boundary, or status 7; @FILE: each line of a file (loopdbg invariants)",
     )

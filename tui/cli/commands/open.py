@@ -34,6 +34,7 @@ commands:
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg profile MODEL  where a run spends its time and memory
   loopdbg precision MODEL  what float16 does to it, what has to stay float32
+  loopdbg invariants MODEL  what holds in good runs, as assertions for the next export
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg demo           find the bug of a sample model
   loopdbg samples [DIR]  write the sample models into a folder

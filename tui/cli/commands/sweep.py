@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..command import Command, int_at_least
 from ..options import (
-    AppendAssertions,
+    add_case_options,
     add_json_option,
     add_trust_option,
     parse_condition,
@@ -47,35 +47,17 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
             "--weights", action="append", default=[], metavar="FILE", help="the constants of the IRs, in their order"
         )
         add_trust_option(parser)
-        self._add_case_options(parser)
+        add_case_options(parser)
         self._add_question_options(parser)
         self._add_execution_options(parser)
-
-    def _add_case_options(self, parser: argparse.ArgumentParser) -> None:
-        group = parser.add_argument_group(
-            "cases", "With none given: test_data_set_*, or MODEL.inputs.npz, next to each model."
-        )
-        group.add_argument(
-            "--inputs",
-            metavar="SET",
-            help="a folder or a pattern of .npz files, of test_data_set_* (whose outputs are compared), or of tables "
-            "(.parquet, .arrow: a case a row); or one such file",
-        )
-        group.add_argument(
-            "--batched", action="store_true", help="--inputs is one .npz, with the cases on the first axis"
-        )
-        group.add_argument("--random", type=int_at_least(1), metavar="N", help="N random cases")
-        group.add_argument("--seed", type=int_at_least(0), metavar="S", help="the seed of the first random case (0)")
-        group.add_argument(
-            "--dim", action="append", default=[], metavar="NAME=N", help="size of an unknown dimension; repeatable"
-        )
 
     def _add_question_options(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("what is asked of each")
         group.add_argument(
             "--assert",
             dest="asserts",
-            action=AppendAssertions,
+            type=parse_condition,
+            action="append",
             default=[],
             metavar="EXPR|@FILE",
             help="EXPR must hold at every boundary, or each line of FILE (loopdbg invariants); repeatable",

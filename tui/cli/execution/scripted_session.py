@@ -255,12 +255,12 @@ class _AssertionChecks:
     """Assertions, implemented as breakpoints on the negated conditions."""
 
     def __init__(self, session: Session, texts: Iterable[str]) -> None:
-        from ....debugger.breakpoints.assertion import parse_assertion, violation_breakpoint
+        from ....debugger.breakpoints.assertion import expand_assertions, parse_assertion, violation_breakpoint
 
         self._session = session
         #: Assertions by breakpoint number.
         self.texts: dict[int, str] = {}
-        for text in texts:
+        for text in expand_assertions(texts):
             with _option_errors("--assert", text):
                 parse_assertion(text)  # errors refer to the user's text
                 self.texts[session.breakpoints.add(violation_breakpoint(text)).number] = text

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from ....debugger.breakpoints.assertion import expand_assertions
 from ....debugger.export_formats import junit
 from ....debugger.sweep.case_files import open_case_set
 from ....debugger.sweep.cases import CaseSet, RandomCases
@@ -43,7 +44,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Run a sweep; returns the exit status."""
     target = _rows_path(options)
     spec = SweepSpec(
-        tuple(options.asserts),
+        tuple(expand_assertions(options.asserts)),
         tuple(options.breaks),
         tuple(options.measures),
         max_iterations=options.max_iterations,
@@ -52,7 +53,9 @@ def run_sweep(options: argparse.Namespace) -> int:
         against=options.against,
         operators=tuple(options.operators),
     )
-    jobs, models = prepare_jobs(options.models, _case_set(options), spec, pair_weights(options.models, options.weights))
+    jobs, models = prepare_jobs(
+        options.models, chosen_cases(options), spec, pair_weights(options.models, options.weights)
+    )
     processes = options.jobs or os.cpu_count() or 1
     with ExitStack() as stack:
         folder = None if target is not None else stack.enter_context(scratch_folder())
@@ -163,7 +166,8 @@ def _rows_path(options: argparse.Namespace) -> Path | None:
     return output
 
 
-def _case_set(options: argparse.Namespace) -> CaseSet | None:
+def chosen_cases(options: argparse.Namespace) -> CaseSet | None:
+    """The set of cases that the options choose; None: they choose none."""
     if options.random is None:
         if options.seed is not None or options.dim:
             raise UsageError("--seed and --dim are about random cases: they need --random N")
