@@ -77,18 +77,22 @@ def _lossy_cast(source: Array, result: Array) -> Overflow | None:
     )
 
 
-def _first_outside(operands: Sequence[Array], exact: Any, result: Array) -> Overflow | None:
-    """The first element of an exact result that its type cannot hold; elementwise operands are listed."""
+def _first_outside(operands: Sequence[Array], exact: Any, result: Array, wraps: bool = True) -> Overflow | None:
+    """The first element of an exact result that its type cannot hold; elementwise operands are listed. ``wraps``: the
+    stored number is the exact one, wrapped around; another one is the result of other operands."""
     low, high = _range(result.dtype)
     exact = np.broadcast_to(np.asarray(exact, object), result.shape)
     positions = np.flatnonzero((exact < low) | (exact > high))
     if not positions.size:
         return None
+    first, stored = exact.flat[positions[0]], int(result.flat[positions[0]])
+    if wraps and (first - low) % (high - low + 1) + low != stored:
+        return None
     try:
         numbers = tuple(int(np.broadcast_to(x, result.shape).flat[positions[0]]) for x in operands)
     except ValueError:
         numbers = ()
-    return Overflow(numbers, exact.flat[positions[0]], int(result.flat[positions[0]]))
+    return Overflow(numbers, first, stored)
 
 
 def _sum_interval(a: _Interval, b: _Interval) -> _Interval:
@@ -130,7 +134,7 @@ def _check_power(_: Operation, operands: Sequence[Array], result: Array) -> Over
     bottom, top = _interval(exponent)
     if bottom < 0 or top > _MAX_EXPONENT:
         return None
-    return _first_outside(operands, base.astype(object) ** exponent.astype(object), result)
+    return _first_outside(operands, base.astype(object) ** exponent.astype(object), result, wraps=False)
 
 
 def _check_sum(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
