@@ -14,6 +14,8 @@ from ...session.session import Session
 #: Exception filters of an editor: name, label, description.
 EXCEPTION_FILTERS = (
     ("nan", "NaN or infinity", "Stop where a node first gives one, in the iteration that did."),
+    ("overflow", "Integer overflow", "Stop where a node gives an integer that its type cannot hold."),
+    ("beyond float16", "Beyond float16", "Stop where a node first gives a number that float16 cannot hold."),
     ("end", "End of a loop", "Stop where a loop ends, and say what ended it."),
 )
 _HIT_CONDITION = re.compile(r"\s*(>=|>|==|=)?\s*([0-9]{1,9})\s*")

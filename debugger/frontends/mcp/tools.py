@@ -114,7 +114,8 @@ class McpTools:
     # -- stopping
 
     def set_breakpoint(self, place: str, watch: bool = False) -> str:
-        """Stop at a place: 'iter 40', 'line 7', a value or node, 'op MatMul', 'if max(abs(h)) > 1e3', 'end', 'nan'.
+        """Stop at a place: 'iter 40', 'line 7', a value or node, 'op MatMul', 'if max(abs(h)) > 1e3', 'end', 'nan',
+        'overflow', 'beyond float16'.
         watch: where a value changes instead: 'h', 'err crosses 1e-3', 'x settles 1e-6'."""
         return self._run_command("watch" if watch else "break", place, "next: continue_run, reverse_continue")
 

@@ -115,7 +115,7 @@ def test_breakpoints_of_every_kind(client: DapProcess) -> None:
     client.get("continue", threadId=1)
     assert client.event("stopped")["reason"] == "data breakpoint"
     client.get("setDataBreakpoints", breakpoints=[])
-    client.get("setExceptionBreakpoints", filters=["end"])
+    client.get("setExceptionBreakpoints", filters=["overflow", "beyond float16", "end"])
     client.get("continue", threadId=1)
     stop = client.event("stopped")
     assert stop["reason"] == "exception" and "ends after 5" in stop["description"]
