@@ -11,6 +11,8 @@ register_plugins(
             "profile_session": "profiling.api:profile_session",
             "diagnose": "diagnostics.api:diagnose_model",
             "diagnose_session": "diagnostics.api:diagnose_session",
+            "coverage": "coverage.api:measure",
+            "coverage_session": "coverage.api:session_coverage",
             "precision": "precision.api:try_precision",
             "explain": "describe.explain:explain_loops",
             "html": "frontends.notebook.html_repr:render_html",

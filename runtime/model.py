@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -137,6 +137,21 @@ def _reopened(path: str, function: str, weights: str, stacked: bool, digest: str
     return model
 
 
+class RunObserver(Protocol):
+    """Sets stops on an engine of its own, at which it looks at a run; see :meth:`Model.execute`."""
+
+    engine: Engine
+
+    def begin(self) -> None:
+        """The engine is at the beginning of a run."""
+
+    def stopped(self, event: str, index: int) -> None:
+        """The engine stopped and will go on (``Engine.resume``)."""
+
+    def finish(self, event: str, index: int) -> None:
+        """The run is over: by an event of the engine, a sentence about an infinite loop, or an "error"."""
+
+
 class _CycleMonitor:
     """Checks long runs for infinite loops (cycle_detection.py).
 
@@ -167,15 +182,18 @@ class _CycleMonitor:
         if self.on_tick is not None:
             self.on_tick()
 
-    def run_until_end(self) -> tuple[str, int]:
+    def run_until_end(self, observer: RunObserver | None = None) -> tuple[str, int]:
         """Run until an event of the engine ends the run, or an infinite loop is detected (as a message)."""
         while True:
             event, index = self.engine.resume()
-            if event != "boundary" or self._detector is None or not self._detector.stop_requested:
+            is_check = event == "boundary" and self._detector is not None and self._detector.stop_requested
+            if is_check:
+                assert self._detector is not None
+                event, index = self._detector.check() or (event, index)
+            if observer is not None and event in ("boundary", "predicate", "node"):
+                observer.stopped(event, index)
+            elif not is_check or event != "boundary":
                 return event, index
-            result = self._detector.check()
-            if result is not None:
-                return result
 
 
 @public_class
@@ -351,6 +369,28 @@ class Model:
         """
         return load_plugin("diagnose")(self, inputs, target_type=target_type, max_iterations=max_iterations)
 
+    def coverage(self, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None) -> Any:
+        """Run once, and measure what the run covers of the loops: branches by iteration, terminations, clamps, indices
+        at the ends of their range, zero, one and many iterations.
+
+        Args:
+            inputs: As for :meth:`run`.
+            max_iterations: As for :meth:`run`; a run that reaches it covers what its iterations did.
+
+        Returns:
+            The :class:`Coverage`; its ``str()`` is a table. Coverage of several runs is added up by ``|``.
+
+        Raises:
+            InputError: the inputs do not match the signature.
+            ExecutionError: a node or boundary failed.
+            LimitError: nothing ends a loop, and there is no limit.
+
+        >>> print(model.coverage(inputs))
+        newton_sqrt.onnx: 2 of 4 points covered (50.0%) by 1 run
+        ...
+        """
+        return load_plugin("coverage")(self, inputs, max_iterations)
+
     def precision(
         self,
         inputs: Mapping[str, Data] | None = None,
@@ -505,6 +545,7 @@ class Model:
         max_iterations: int | None = None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
+        observer: RunObserver | None = None,
     ) -> Run:
         """Like :meth:`run`, but returns loop totals, and returns also after a limit or an interrupt.
 
@@ -515,6 +556,8 @@ class Model:
             on_tick: Called at most a few times per second with the totals so far.
             begin: Called with the engine before the first instruction; may move it to the start of the run. Hooks are
                 called only afterwards.
+            observer: Looks at the run at stops of its own, such as
+                :class:`~loopdbg.debugger.coverage.recorder.CoverageRecorder`; the run takes place on its engine.
 
         Returns:
             Outputs and loop totals.
@@ -523,9 +566,9 @@ class Model:
         5
         """
         checked = self._check_unless_unchanged(inputs or {})
-        engine = self._acquire_engine()
+        engine = self._acquire_engine() if observer is None else observer.engine
         try:
-            event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin)
+            event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin, observer)
             run = Run(notes=tuple(self.graph.notes))
             if event == "end":
                 run.outputs = self._take_results(engine)
@@ -547,6 +590,7 @@ class Model:
         max_iterations: int | None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
+        observer: RunObserver | None = None,
     ) -> tuple[str, int]:
         """Run until an event ends the run; returns the event and the loop."""
         # Ticks read iteration counts, but no values.
@@ -562,11 +606,20 @@ class Model:
         if begin is not None:
             begin(engine)
         engine.on_tick = monitor.tick
+        if observer is not None:
+            observer.begin()
+        event, index = "error", -1
         try:
             if on_iteration is not None:
                 engine.set_hook(_boundary_hook(engine, on_iteration))
-            return monitor.run_until_end()
+            event, index = monitor.run_until_end(observer)
+            return event, index
+        except LimitError:
+            event, index = "limit", engine.stack[-1]
+            raise
         finally:
+            if observer is not None:
+                observer.finish(event, index)
             if on_iteration is not None:
                 engine.set_hook(None)
             engine.on_tick = None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .debugger.compare.api import Diff, FirstDifference, LoopDifference, diff
     from .debugger.compare.report.findings import Verdict
+    from .debugger.coverage.points import CoveragePoint
+    from .debugger.coverage.report import Coverage
     from .debugger.describe.explain import Explanation
     from .debugger.diagnostics.report import Diagnosis, Diagnostic
     from .debugger.frontends.notebook.api import widget
@@ -58,6 +60,8 @@ __all__ = [
     "CarriedValue",
     "Diagnosis",
     "Diagnostic",
+    "Coverage",
+    "CoveragePoint",
     "Diff",
     "ExecutionError",
     "Explanation",
@@ -115,6 +119,8 @@ _MODULE_OF_NAME = {
     "debugger.frontends.notebook.api": ("widget",),
     "debugger.compare.api": ("Diff", "FirstDifference", "LoopDifference", "diff"),
     "debugger.compare.report.findings": ("Verdict",),
+    "debugger.coverage.points": ("CoveragePoint",),
+    "debugger.coverage.report": ("Coverage",),
     "debugger.plot_api": ("plot",),
     "debugger.diagnostics.report": ("Diagnosis", "Diagnostic"),
     "debugger.trace.replay": ("Replay",),

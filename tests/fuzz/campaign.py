@@ -7,6 +7,7 @@ checked by applying it (CLAIM: a claim does not hold; MISSES: one of two changes
 mutant after another tool wrote it. ``equals``: each model next to what another tool made of it, of which ``diff`` has
 to list nothing. A table says of each kind how often that came out right.
 ``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
+``coverage``: the coverage of a run against the same run, stepped node by node.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 ``diagnostics``: what ``diagnose`` says of random programs, against exact arithmetic (FALSE: it is not so; MISSES: not
 reported).
@@ -38,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import bound_checks
 import converted_mutants
+import coverage_checks
 import diagnostic_checks
 import equivalent_models
 import fork_server
@@ -60,6 +62,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "equals": equivalent_models,
     "statements": statement_checks,
     "bounds": bound_checks,
+    "coverage": coverage_checks,
     "portability": portability_scores,
     "diagnostics": diagnostic_checks,
 }

@@ -25,25 +25,21 @@ SETUP = PAGE.partition("```python\n")[2].partition("```")[0]
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
     "loopdbg": """
-        CarriedValue Diagnosis Diagnostic Diff ExecutionError Explanation FirstDifference Frame InputError InternalError
-        InterruptError OutOfMemoryError
-        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Precision Profile
-        Reason
-        Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
-        TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
-        operator plot record_reference sweep widget""",
+        CarriedValue Coverage CoveragePoint Diagnosis Diagnostic Diff ExecutionError Explanation FirstDifference Frame
+        InputError InternalError InterruptError LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model
+        ModelError OptionalType OutOfMemoryError Port Precision Profile Reason Recorder Reference ReferenceRecorder
+        Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track UnsupportedError
+        UsageError Verdict Why __version__ debug diff load operator plot record_reference sweep widget""",
     "Session": """
         assign back back_node branch branches breakpoints close closed compare continue_ controller diagnose done
         extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
         next_node on_log outputs plot profile progress record repro restart reverse_continue running save set
-        side_by_side step stop
-        switch totals underway undo until watch why widget""",
+        side_by_side step stop switch totals underway undo until watch why widget""",
     "Replay": """
         assign back back_node branch branches breakpoints close closed compare continue_ controller diagnose done
         extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
         next_node on_log outputs plot profile progress record repro restart reverse_continue running save set
-        side_by_side step stop
-        switch totals trace underway undo until watch why widget""",
+        side_by_side step stop switch totals trace underway undo until watch why widget""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",
@@ -55,8 +51,8 @@ PUBLIC = {
         boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
         open outputs path totals""",
     "Model": """
-        check diagnose execute explain graph inputs loops name outputs over_requests path plan precision profile reset
-        run state""",
+        check coverage diagnose execute explain graph inputs loops name outputs over_requests path plan precision
+        profile reset run state""",
 }
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...graph import Array
 from ...ops.registry import ResolvedOperator
@@ -15,6 +16,7 @@ class BoundaryMonitor:
     def condition_slot(self, index: int) -> int: ...
     def trip_count_slot(self, index: int) -> int: ...
     def slot_at_boundary(self, index: int, slot: int) -> int: ...
+    def value_at_boundary(self, index: int, slot: int) -> Any: ...
     def add_predicate(
         self,
         index: int,

@@ -1,0 +1,61 @@
+"""Cost of coverage: time of a run that is measured, relative to one that is not, on the models of ``make bench``.
+
+python benchmarks/coverage_cost.py
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from case_table import CASES
+from loopdbg.debugger.coverage.recorder import CoverageRecorder
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.model import Model
+
+ROUNDS = 12
+#: Minimum duration of a turn.
+TURN_SECONDS = 0.05
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(CASES)
+    print(f"{'case':12} {'us/iteration':>12} {'each run':>10} {'accumulated':>12}  points")
+    for name in names:
+        print(cost_line(name), flush=True)
+
+
+def cost_line(name: str) -> str:
+    """The row of a case."""
+    case = CASES[name]()
+    model = Model(frontend.from_proto(case.build(), case.name))
+    inputs = case.inputs()
+    single, many = CoverageRecorder(model), CoverageRecorder(model, accumulate=True)
+    ways: list[Callable[[], object]] = [
+        lambda: model.execute(inputs),
+        lambda: model.execute(inputs, observer=single),
+        lambda: model.execute(inputs, observer=many),
+    ]
+    for way in ways:
+        way()
+    repeats = max(1, round(TURN_SECONDS / max(_seconds(ways[0], 1), 1e-6)))
+    # In turn, so that other work on this machine slows all.
+    rounds = [[_seconds(way, repeats) / repeats for way in ways] for _ in range(ROUNDS)]
+    plain, measured, accumulated = (min(column) for column in zip(*rounds, strict=True))
+    coverage = single.coverage
+    return (
+        f"{name:12} {1e6 * plain / case.iterations:12.3f} {measured / plain - 1:10.1%} "
+        f"{accumulated / plain - 1:12.1%}  {coverage.covered} of {coverage.total}"
+    )
+
+
+def _seconds(run: Callable[[], object], repeats: int) -> float:
+    start = time.process_time()
+    for _ in range(repeats):
+        run()
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What runs of a loop covered: branches, terminations, clamps, indices, iterations, nodes."""

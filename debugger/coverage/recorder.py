@@ -1,0 +1,497 @@
+"""Records which coverage points a run hits.
+
+A point is a predicate that the engine evaluates at the boundaries of its loop, in native code, until it is true for the
+first time; the predicate is then removed. What a run hits early costs nothing later, and what it never hits costs one
+evaluation an iteration.
+
+At the boundary after an iteration, the slots of what enters the body hold the values of the next iteration. A predicate
+reads what the body computed, and previous carried values, at that boundary ("after"); or, where it reads a part of a
+sliced input, everything at the boundary before the iteration ("before"). A test that mixes the two stops the engine at
+its node ("trap") until it is true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine.engine import Engine
+from ...runtime.graph import If, Node, StoppedBy, TensorType, Value
+from ...runtime.graph.graph_json import graph_digest
+from ...runtime.graph.slicing import part_geometry
+from ...runtime.model import Model
+from ...runtime.ops.axis_arguments import normalize_axis
+from ...runtime.ops.eager import EagerPrimitives
+from ...runtime.ops.operator_helpers import cast, constant
+from ...runtime.ops.registry import ResolvedOperator
+from ...runtime.plan.plan import LoopPlan, Opcode
+from .operand_tests import as_boolean, safe_test
+from .points import FIRST, LAST, LATER, MANY, NEVER, SINGLE, ZERO, PointKind, PointSite, point_sites
+from .report import Coverage
+
+_EAGER = EagerPrimitives()
+_INT64 = np.dtype(np.int64)
+#: Elements of a value that may be kept for a predicate that is not evaluated.
+_SMALL_ELEMENTS = 64
+P = Any
+T = Any
+
+
+@dataclass(eq=False)
+class _Watch:
+    """A point that is looked at while a run lasts. ``test`` reads ``operands`` and Booleans for ``guards``."""
+
+    site: PointSite
+    index: int
+    operands: tuple[Value, ...]
+    guards: tuple[tuple[Value, bool], ...]
+    test: Callable[..., T]
+    #: "first", "later", "last" or "" for all iterations.
+    when: str = ""
+    #: Of a predicate: the slots that it reads, its key, and whether it reads at the boundary after the iteration.
+    slots: tuple[int, ...] = ()
+    key: int = 0
+    is_after: bool = False
+    is_enabled: bool = True
+    #: Of a trap, for "last": the newest iteration in which it was true.
+    newest: int = -1
+
+
+class _Placement:
+    """Where the values of one loop's body are at its boundaries."""
+
+    def __init__(self, engine: Engine, plan: LoopPlan) -> None:
+        self._engine, self._plan = engine, plan
+        code = engine.plan.code
+        self._computed = {
+            slot
+            for pc in range(plan.head + 1, plan.next)
+            if code[pc].inside == plan.index
+            for slot in code[pc].outputs
+            if slot >= 0
+        }
+        self._tested = {slot for pc in range(plan.top, plan.head) for slot in code[pc].outputs if slot >= 0}
+        self._edges = {edge.param: k for k, edge in enumerate(plan.edges) if edge.param != edge.result}
+        self._parts = {entry.inner for entry in plan.slices}
+
+    def kind(self, slot: int) -> str:
+        """Where a value comes from: "outer" for all that does not vary in the loop."""
+        if slot in self._computed:
+            return "computed"
+        if slot in self._tested:
+            return "tested"
+        if slot in self._edges:
+            return "carried"
+        if slot in self._parts:
+            return "part"
+        if slot == self._plan.iteration:
+            return "iteration"
+        return "condition" if slot == self._plan.condition_input else "outer"
+
+    def slot_after(self, slot: int) -> int:
+        """The slot that has a value at the boundary after the iteration that used it."""
+        kind, monitor, index = self.kind(slot), self._engine.monitor, self._plan.index
+        if kind == "carried":
+            return monitor.previous_slot(index, self._edges[slot])
+        if kind == "iteration":
+            return monitor.iteration_slot(index)
+        return monitor.slot_at_boundary(index, slot) if kind == "computed" else slot
+
+
+class CoverageRecorder:
+    """Records the points that runs of a model hit, on an engine of its own; see :meth:`Model.execute`.
+
+    Args:
+        model: the model.
+        accumulate: do not look again at what an earlier run hit: for many runs of which only all together count.
+    """
+
+    def __init__(self, model: Model, accumulate: bool = False) -> None:
+        self.engine = Engine(model.plan)
+        self.sites = point_sites(model.graph)
+        self.points = tuple(site.point for site in self.sites)
+        self._accumulates = accumulate
+        #: Ids of the points that runs hit: the newest one, or all of them.
+        self.hits: set[str] = set()
+        self.runs = 0
+        self._model = model
+        self._index = {plan.loop: plan.index for plan in model.plan.loops}
+        self._placements = [_Placement(self.engine, plan) for plan in model.plan.loops]
+        self._positions = {
+            ins.node: pc
+            for pc, ins in enumerate(model.plan.code)
+            if ins.node is not None and ins.kind in (Opcode.NODE, Opcode.BRANCH)
+        }
+        #: All that is looked at, in one of four ways.
+        self._watched: set[PointSite] = set()
+        self._predicates: dict[int, _Watch] = {}
+        #: Hit predicates that the next run looks at again: removed ones would have to be bound again.
+        self._paused: list[_Watch] = []
+        self._traps: dict[int, list[_Watch]] = {}
+        self._ends: dict[int, list[_Watch]] = {}
+        #: Points in branches, until the branch is taken: before that, its values do not exist.
+        self._waiting: dict[tuple[If, bool], list[PointSite]] = {}
+        #: Hits in iterations that had not ended: id, loop, entry, iteration.
+        self._unfinished: list[tuple[str, int, int, int]] = []
+
+    @property
+    def coverage(self) -> Coverage:
+        """What the newest run covered, or all runs together."""
+        return Coverage(self._model.name, graph_digest(self._model.graph), self.points, frozenset(self.hits), self.runs)
+
+    # -- called by Model.execute
+
+    def begin(self) -> None:
+        """Watch all points; the engine is at the beginning of a run."""
+        self._unfinished.clear()
+        if not self._accumulates:
+            self.hits, self.runs = set(), 0
+        self.runs += 1
+        for watch in self._paused:
+            self._predicates[watch.key] = watch
+            self.engine.monitor.enable_predicate(watch.key, watch.is_enabled)
+        self._paused.clear()
+        taken = self._branches_taken()
+        for site in self.sites:
+            if site.point.id not in self.hits and site not in self._watched:
+                self._watch(site, not site.guards or site.guards[-1] in taken)
+        self._set_stops()
+
+    def stopped(self, event: str, index: int) -> None:
+        """The engine stopped: record, and let it go on."""
+        if event == "predicate":
+            for key in self.engine.monitor.hits:
+                if key in self._predicates:
+                    self._hit_predicate(self._predicates[key])
+            if not self._accumulates and self._is_outermost(index) and self.engine.loop_state(index)[0] > 1:
+                # It is not entered again.
+                for watch in [w for w in self._predicates.values() if w.index == index and w.when == FIRST]:
+                    self._retire(watch)
+        if event == "node":
+            self._at_node(index)
+        else:
+            self._at_end(index)
+        self._set_stops()
+
+    def finish(self, event: str, index: int) -> None:
+        """The run is over; ``event``: why. Adds what the totals say, and the nodes that ran.
+
+        What an iteration did that failed or did not end is not counted.
+        """
+        for point, loop, entry, iteration in self._unfinished:
+            _, entries, *_ = self.engine.loops.totals(loop)
+            if entries == entry and self.engine.loop_state(loop)[0] <= iteration:
+                self.hits.discard(point)
+        events: set[tuple[int, PointKind, str]] = set()
+        for plan in self.engine.plan.loops:
+            if self._has_ended(plan.index):
+                self._at_end(plan.index)
+            events |= {(plan.index, kind, way) for kind, way in self._totals(plan)}
+        events.add((index, PointKind.TERMINATION, NEVER if event == "limit" or event.startswith("loop ") else ""))
+        for site in self.sites:
+            if site.node is None and (self._index[site.loop], site.point.kind, site.point.way) in events:
+                self.hits.add(site.point.id)
+        self._add_nodes()
+        if not self._accumulates:
+            # In the next run these wait for their branches again.
+            for watch in [w for w in self._predicates.values() if w.guards]:
+                self._remove(watch)
+
+    # -- watching
+
+    def _watch(self, site: PointSite, exists: bool = True) -> _Watch | None:
+        """Look at a point from now on; None: the totals of the run say it. ``exists``: its branch was taken before."""
+        point, index = site.point, self._index[site.loop]
+        self._watched.add(site)
+        if point.kind is PointKind.ITERATIONS and not self._is_outermost(index):
+            return self._watch_iterations(site, index)
+        if site.node is None or point.kind is PointKind.NODE:
+            return None
+        guards = tuple((_condition(node), taken) for node, taken in site.guards)
+        when = ""
+        if site.test is not None:
+            operands, test = site.test.operands, safe_test(site.test.function)
+        else:
+            assert isinstance(site.node, If)
+            operands, test = (_condition(site.node),), _truth(bool(site.taken))
+            when = point.way.rpartition(" ")[2]
+        watch = _Watch(site, index, operands, guards, test, when)
+        kinds = {self._kind(index, value) for value in (*operands, *(value for value, _ in guards))}
+        if kinds <= {"outer", "computed", "carried", "iteration"}:
+            if exists:
+                self._watch_after(watch)
+            else:
+                self._waiting.setdefault(site.guards[-1], []).append(site)
+        elif not guards and "computed" not in kinds and when != LAST:
+            self._watch_before(watch)
+        else:
+            self._traps.setdefault(self._positions[site.node], []).append(watch)
+        return watch
+
+    def _kind(self, index: int, value: Value) -> str:
+        return self._placements[index].kind(self._slot(value))
+
+    def _slot(self, value: Value) -> int:
+        return self.engine.plan.slot_of[value]
+
+    def _watch_after(self, watch: _Watch) -> None:
+        """Read at the boundary after an iteration."""
+        monitor, index = self.engine.monitor, watch.index
+        placement = self._placements[index]
+        values = (*watch.operands, *(value for value, _ in watch.guards))
+        # The boundary has the number of the next iteration.
+        is_number = [placement.kind(self._slot(value)) == "iteration" for value in values]
+        dtypes = [_declared_dtype(value) for value in values]
+        state = (monitor.iteration_slot(index), *(self._end_slots(index) if watch.when == LAST else ()))
+        watch.is_after = True
+        watch.slots = (*(placement.slot_after(self._slot(value)) for value in values), *state)
+        guards = [taken for _, taken in watch.guards]
+        count, end = len(watch.operands), self._end_test(index)
+        when, test = watch.when, watch.test
+
+        def function(p: P, *read: T) -> T:
+            number = read[len(values)]
+            operands = [
+                cast(p, p.map(np.subtract, x, constant(p, 1, _INT64)), dtype) if shifted else x
+                for x, shifted, dtype in zip(read[: len(values)], is_number, dtypes, strict=True)
+            ]
+            answers = [test(p, *operands[:count])]
+            answers += [_truth(taken)(p, x) for x, taken in zip(operands[count:], guards, strict=True)]
+            if when == FIRST:
+                answers.append(p.map(np.equal, number, constant(p, 1, _INT64)))
+            elif when == LATER:
+                answers.append(p.map(np.greater, number, constant(p, 1, _INT64)))
+            elif when == LAST:
+                answers.append(end(p, number, *read[len(values) + 1 :]))
+            return _all(p, answers)
+
+        self._add_predicate(watch, function, needs_body=True)
+        if when == LAST and self._is_outermost(index):
+            # Evaluated once, where the loop ends; its slots are kept until then.
+            self.engine.monitor.enable_predicate(watch.key, False)
+            watch.is_enabled = False
+            self._ends.setdefault(index, []).append(watch)
+
+    def _watch_before(self, watch: _Watch) -> None:
+        """Read at the boundary before an iteration, if the loop does not end there."""
+        monitor, index = self.engine.monitor, watch.index
+        end_slots = self._end_slots(index)
+        watch.slots = (*(self._slot(value) for value in watch.operands), monitor.iteration_slot(index), *end_slots)
+        count, end = len(watch.operands), self._end_test(index)
+        when, test = watch.when, watch.test
+
+        def function(p: P, *read: T) -> T:
+            number = read[count]
+            answers = [test(p, *read[:count]), p.map(np.logical_not, end(p, number, *read[count + 1 :]))]
+            if when in (FIRST, LATER):
+                compare = np.equal if when == FIRST else np.greater
+                answers.append(p.map(compare, number, constant(p, 0, _INT64)))
+            return _all(p, answers)
+
+        self._add_predicate(watch, function, needs_body=False)
+
+    def _watch_iterations(self, site: PointSite, index: int) -> _Watch:
+        end_slots = self._end_slots(index)
+        watch = _Watch(site, index, (), (), _truth(True), is_after=True)
+        watch.slots = (self.engine.monitor.iteration_slot(index), *end_slots)
+        way, end = site.point.way, self._end_test(index)
+
+        def function(p: P, number: T, *read: T) -> T:
+            if way == MANY:
+                return p.map(np.greater, number, constant(p, 1, _INT64))
+            wanted = p.map(np.equal, number, constant(p, 0 if way == ZERO else 1, _INT64))
+            return p.map(np.logical_and, wanted, end(p, number, *read))
+
+        self._add_predicate(watch, function, needs_body=False)
+        return watch
+
+    def _add_predicate(self, watch: _Watch, function: Callable[..., T], needs_body: bool) -> None:
+        watch.test = safe_test(function)
+        monitor = self.engine.monitor
+        watch.key = monitor.add_predicate(watch.index, ResolvedOperator(watch.test, {}), watch.slots, needs_body)
+        self._predicates[watch.key] = watch
+
+    def _end_slots(self, index: int) -> tuple[int, ...]:
+        """What ``_end_test`` reads: the condition, the trip count, and the sliced tensors that count iterations."""
+        monitor, plan = self.engine.monitor, self.engine.plan.loops[index]
+        counted = [entry.outer for entry in plan.slices] if plan.loop.counted_by_slices else []
+        return (monitor.condition_slot(index), monitor.trip_count_slot(index), *counted)
+
+    def _end_test(self, index: int) -> Callable[..., T]:
+        """Whether the loop ends at this boundary (termination.h)."""
+        plan = self.engine.plan.loops[index]
+
+        def test(p: P, number: T, condition: T, trips: T, *sliced: T) -> T:
+            zero = constant(p, 0, _INT64)
+            has_trips = p.map(
+                np.logical_and, p.map(np.greater_equal, trips, zero), p.map(np.greater_equal, number, trips)
+            )
+            ended = p.map(np.logical_or, p.map(np.logical_not, condition), has_trips)
+            for entry, x in zip(plan.slices, sliced, strict=False):
+                axis = normalize_axis(entry.sliced.axis, len(x.shape))
+                _, _, parts = part_geometry(int(x.shape[axis]), entry.sliced, axis, "")
+                at_end = p.map(np.greater_equal, number, constant(p, parts, _INT64))
+                ended = p.map(np.logical_or, ended, at_end)
+            return ended
+
+        return test
+
+    def _is_outermost(self, index: int) -> bool:
+        return self.engine.plan.loops[index].parent < 0
+
+    # -- at a stop
+
+    def _set_stops(self) -> None:
+        self.engine.set_traps(self._traps)
+        for index, watches in self._ends.items():
+            if watches:
+                self.engine.stop_at_end(index)
+        for watches in self._traps.values():
+            for watch in watches:
+                if watch.when == LAST:
+                    self.engine.stop_at_end(watch.index)
+
+    def _at_node(self, pc: int) -> None:
+        for watch in list(self._traps.get(pc, ())):
+            iteration = self.engine.loop_state(watch.index)[0]
+            if not _evaluate(watch, [self.engine.peek(self._slot(value)) for value in watch.operands]):
+                continue
+            if watch.when == LAST:
+                watch.newest = iteration
+            elif watch.when in ("", FIRST if iteration == 0 else LATER):
+                self._untrap(pc, watch)
+                self._hit(watch)
+
+    def _hit_predicate(self, watch: _Watch) -> None:
+        self._retire(watch)
+        self._hit(watch)
+
+    def _retire(self, watch: _Watch) -> None:
+        """Do not look at a point again in this run."""
+        if self._accumulates or watch.guards or not all(map(self._is_small, watch.operands)):
+            self._remove(watch)
+        else:
+            self._paused.append(self._predicates.pop(watch.key))
+            self.engine.monitor.enable_predicate(watch.key, False)
+
+    def _is_small(self, value: Value) -> bool:
+        """Whether it costs next to nothing that the engine keeps a value for a predicate."""
+        stored = self.engine.memory.dtype_and_shape(self._slot(value))
+        return stored is not None and math.prod(stored[1]) <= _SMALL_ELEMENTS
+
+    def _hit(self, watch: _Watch) -> None:
+        """A point was hit; those in the branch that it is about are looked at from now on."""
+        site, index = watch.site, watch.index
+        self.hits.add(site.point.id)
+        if not watch.is_after and watch.when != LAST and not self._is_tested(site):
+            _, entries, *_ = self.engine.loops.totals(index)
+            self._unfinished.append((site.point.id, index, entries, self.engine.loop_state(index)[0]))
+        if site.taken is None:
+            return
+        assert isinstance(site.node, If)
+        for inner in self._waiting.pop((site.node, site.taken), ()):
+            self._watched.discard(inner)
+            inside = self._watch(inner)
+            if inside is not None and inside.is_after and self._is_true_at_boundary(inside):
+                self._hit_predicate(inside)
+
+    def _is_true_at_boundary(self, watch: _Watch) -> bool:
+        return _evaluate(watch, [self.engine.monitor.value_at_boundary(watch.index, slot) for slot in watch.slots])
+
+    def _at_end(self, index: int) -> None:
+        """Evaluate what is about the last iteration, if the loop has ended."""
+        if not self._has_ended(index):
+            return
+        iterations = self.engine.loop_state(index)[0]
+        for watch in list(self._ends.get(index, ())):
+            if iterations and self._is_true_at_boundary(watch):
+                if self._accumulates:
+                    self._ends[index].remove(watch)
+                    self._remove(watch)
+                self._hit(watch)
+        for pc, watches in list(self._traps.items()):
+            for watch in [w for w in watches if w.index == index and w.when == LAST]:
+                if iterations and watch.newest == iterations - 1:
+                    self._untrap(pc, watch)
+                    self._hit(watch)
+                watch.newest = -1
+
+    def _has_ended(self, index: int) -> bool:
+        return self.engine.loop_state(index)[3] is not None
+
+    def _branches_taken(self) -> set[tuple[Node | None, bool | None]]:
+        return {(site.node, site.taken) for site in self.sites if site.taken is not None and site.point.id in self.hits}
+
+    def _is_tested(self, site: PointSite) -> bool:
+        """Whether a node belongs to a condition that is tested before its iteration, also where that does not run."""
+        assert site.node is not None
+        plan = self.engine.plan.loops[self._index[site.loop]]
+        return self._positions.get(site.node, plan.head) < plan.head
+
+    def _untrap(self, pc: int, watch: _Watch) -> None:
+        self._traps[pc].remove(watch)
+        self._watched.discard(watch.site)
+        if not self._traps[pc]:
+            del self._traps[pc]
+
+    def _remove(self, watch: _Watch) -> None:
+        del self._predicates[watch.key]
+        self._watched.discard(watch.site)
+        self.engine.monitor.remove_predicate(watch.key)
+
+    # -- after a run
+
+    def _totals(self, plan: LoopPlan) -> Iterator[tuple[PointKind, str]]:
+        """What the totals of a loop say of its entries."""
+        iterations, entries, reasons, _ = self.engine.loops.totals(plan.index)
+        yield from ((PointKind.TERMINATION, reason.value) for reason in reasons)
+        if entries and self._is_outermost(plan.index):
+            if iterations > 1:
+                yield PointKind.ITERATIONS, MANY
+            elif reasons:
+                yield PointKind.ITERATIONS, SINGLE if iterations else ZERO
+
+    def _add_nodes(self) -> None:
+        """A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended."""
+        taken = self._branches_taken()
+        for site in self.sites:
+            if site.point.kind is not PointKind.NODE:
+                continue
+            iterations, _, reasons, _ = self.engine.loops.totals(self._index[site.loop])
+            if site.guards:
+                ran = site.guards[-1] in taken
+            else:
+                ran = iterations > 0 or (StoppedBy.CONDITION in reasons and self._is_tested(site))
+            if ran:
+                self.hits.add(site.point.id)
+
+
+def _condition(node: Node) -> Value:
+    condition = node.inputs[0]
+    assert condition is not None
+    return condition
+
+
+def _declared_dtype(value: Value) -> np.dtype[Any]:
+    return (value.type.dtype if isinstance(value.type, TensorType) else None) or _INT64
+
+
+def _truth(expected: bool) -> Callable[..., T]:
+    """Whether a Boolean is as expected."""
+    return lambda p, x: x if expected else p.map(np.logical_not, x)
+
+
+def _all(p: P, answers: Sequence[T]) -> T:
+    result: T = p.reshape(answers[0], ())
+    for answer in answers[1:]:
+        result = p.map(np.logical_and, result, p.reshape(answer, ()))
+    return result
+
+
+def _evaluate(watch: _Watch, values: Sequence[Any]) -> bool:
+    """Evaluate a test by NumPy; a value that does not exist makes it false."""
+    return all(value is not None for value in values) and as_boolean(watch.test(_EAGER, *values))
