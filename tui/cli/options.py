@@ -246,6 +246,18 @@ def add_diagnose_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_coverage_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the option that measures what runs cover."""
+    parser.add_argument(
+        "--coverage",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        metavar="FILE",
+        help="what of the loops is covered, as a table or written into FILE (.html, .json); docs/coverage.md",
+    )
+
+
 def add_ci_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for unattended runs."""
     group = parser.add_argument_group("in CI", "docs/ci.md tells more.")

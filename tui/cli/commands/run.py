@@ -9,6 +9,7 @@ from ...config import PEER_EXAMPLE_DEVICES
 from ..command import Command
 from ..options import (
     add_ci_options,
+    add_coverage_option,
     add_diagnose_options,
     add_json_option,
     add_record_options,
@@ -68,6 +69,7 @@ findings, 124 --timeout, 130 interrupted"""
             help="step by the rules of a runtime where they are not those of the specification (docs/peers.md)",
         )
         add_diagnose_options(parser)
+        add_coverage_option(parser)
         add_json_option(parser)
         add_session_options(parser)
         add_ci_options(parser)

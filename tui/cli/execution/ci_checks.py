@@ -15,6 +15,7 @@ from .. import terminal
 from ..remedies import error_text
 
 if TYPE_CHECKING:
+    from ....debugger.coverage.report import Coverage
     from ....debugger.export_formats.junit import JUnitCase
     from ....runtime.graph import Graph, Loop, Node, Origin
     from ....runtime.model import Run
@@ -39,6 +40,8 @@ class CheckReport:
         self._cases: list[JUnitCase] = []
         #: The graph of the model, once loaded: it has the source positions of nodes.
         self.graph: Graph | None = None
+        #: What the run covered, with --coverage.
+        self.coverage: Coverage | None = None
 
     @property
     def is_requested(self) -> bool:
@@ -64,7 +67,8 @@ class CheckReport:
         """Record a run that ended or hit a limit."""
         properties = {f"{loop.path}: iterations": loop.iterations for loop in run.loops}
         reasons = {f"{loop.path}: stopped by": loop.stopped_by.value for loop in run.loops if loop.stopped_by}
-        self._add_case(_RUN_CASE, seconds=seconds, properties={**properties, **reasons})
+        covered = {} if self.coverage is None else coverage_properties(self.coverage)
+        self._add_case(_RUN_CASE, seconds=seconds, properties={**properties, **reasons, **covered})
 
     def record_pass(self, name: str) -> None:
         """Record a passed check."""
@@ -147,6 +151,15 @@ class CheckReport:
             from ....debugger.export_formats.junit import write_report
 
             write_report(self._junit, self._cases, f"loopdbg run {self._model}")
+
+
+def coverage_properties(coverage: Coverage) -> dict[str, object]:
+    """Coverage as properties of a test."""
+    return {
+        "coverage": f"{coverage.percent:.1f}",
+        "coverage: points": f"{coverage.covered} of {coverage.total}",
+        "coverage: missed": "; ".join(map(str, coverage.missed)),
+    }
 
 
 def repository_path(origin: Origin, graph: Graph) -> str:

@@ -23,6 +23,7 @@ from ..output_files import check_output_target, save_outputs
 from ..progress import ProgressLine, ProgressLog
 from . import run_report, scripted_session
 from .ci_checks import DIAGNOSED_STATUS, CheckReport
+from .coverage_report import RunCoverage
 from .expected_outputs import check_outputs, expected_outputs
 from .record_resume import ResumedRun, RunRecording, check_record_options
 from .time_limit import OutOfTime, TimeLimit
@@ -71,6 +72,8 @@ def _run_source(options: argparse.Namespace, guard: _RunGuards) -> int:
     check_record_options(options)
     model = load_runnable_model(options.model, options.weights, options)
     guard.checks.graph = model.graph
+    if options.coverage is not None and options.resume is not None:
+        raise UsageError("--coverage is of a whole run, and --resume goes on in the middle: use one or the other")
     if options.resume is None:
         return _run_model(model, None, options, guard)
     with closing(ResumedRun(options.resume, model)) as resumed:
@@ -84,13 +87,15 @@ def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Names
         else RunInputs(resumed.inputs, resumed.note, chosen_by_default=True)
     )
     inputs = replace(inputs, expected=expected_outputs(model, inputs, options.expect))
+    coverage = RunCoverage(options.coverage, model)
     if scripted_session.needs_session(options):
         return _run_session(model, inputs, options, guard)
     diagnosis = _diagnose(model, inputs, options, guard)
     with RunRecording(options, model, inputs.values, resumed) as recording:
-        result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed)
+        result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed, coverage)
         recording.finish(result)
-    status = _report_result(model, inputs, options, result, seconds, guard, recording, diagnosis=diagnosis)
+    guard.checks.coverage = coverage.result
+    status = _report_result(model, inputs, options, result, seconds, guard, recording, coverage, diagnosis=diagnosis)
     return status or (DIAGNOSED_STATUS if diagnosis is not None and diagnosis.findings else 0)
 
 
@@ -120,6 +125,8 @@ def _diagnose(model: Model, inputs: RunInputs, options: argparse.Namespace, guar
 
 def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, guard: _RunGuards) -> int:
     """A session instead of a run; at its end the outputs are reported as those of a run."""
+    if options.coverage is not None:
+        raise UsageError("--coverage is for runs without commands and breakpoints; in a session it is a command")
     if options.record is not None or options.resume is not None:
         raise UsageError("--record and --resume are for runs without commands and breakpoints")
     if options.diagnose or options.diagnose_for:
@@ -165,6 +172,7 @@ def _report_result(
     seconds: float,
     guard: _RunGuards,
     recording: RunRecording | None = None,
+    coverage: RunCoverage | None = None,
     *,
     stepped: bool = False,
     diagnosis: Diagnosis | None = None,
@@ -184,6 +192,8 @@ def _report_result(
             report["recorded"] = recording.summary
         if diagnosis is not None:
             report["diagnosis"] = diagnosis.to_json()
+        if coverage is not None and coverage.result is not None:
+            report["coverage"] = coverage.result.to_json()
         terminal.out_json(report)
     else:
         for note in run_report.run_notes(result):
@@ -197,6 +207,10 @@ def _report_result(
             terminal.out(recording.summary_line)
         if diagnosis is None and (hint := run_report.diagnosis_hint(result)):
             terminal.err(f"note: {hint}")
+        if coverage is not None:
+            coverage.print_table()
+    if coverage is not None:
+        coverage.save()
     if result.stopped_by is not None:
         text = guard.time_limit.reword_interrupt(result.message)
         terminal.err(f"loopdbg: {text}")
@@ -222,6 +236,7 @@ def _execute_model(
     max_iterations: int | None,
     hook: OnIteration | None,
     resumed: ResumedRun | None,
+    coverage: RunCoverage,
 ) -> tuple[Result, float]:
     """Run the model; the seconds exclude loading and compiling."""
     has_terminal = sys.stderr.isatty()
@@ -244,6 +259,7 @@ def _execute_model(
                 max_iterations=max_iterations,
                 on_tick=progress.tick,
                 begin=resumed.restore if resumed else None,
+                observer=coverage.recorder,
             )
     except ExecutionError as error:
         # An error message includes default inputs.

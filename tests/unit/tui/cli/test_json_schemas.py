@@ -70,6 +70,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
         "run": [
             (newton,),
             (nested, *LIMIT),
+            (newton, "--coverage"),
             (newton, "--record", folder / "run.loopdb"),
             (newton, "--break", "x < 1.45"),
             (newton, "--assert", "x > 1.45"),
