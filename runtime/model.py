@@ -152,6 +152,10 @@ class RunObserver(Protocol):
         """The run is over: by an event of the engine, a sentence about an infinite loop, or an "error"."""
 
 
+#: Makes the observer of a run that has none of its own (debugger/coverage/collector.py); None: there is none.
+observer_factory: Callable[[Model], RunObserver | None] | None = None
+
+
 class _CycleMonitor:
     """Checks long runs for infinite loops (cycle_detection.py).
 
@@ -523,9 +527,10 @@ class Model:
         array(1.4142135, dtype=float32)
         """
         checked = self._check_unless_unchanged(inputs or {})
-        engine = self._acquire_engine()
+        observer = None if observer_factory is None else observer_factory(self)
+        engine = self._acquire_engine() if observer is None else observer.engine
         try:
-            event, index = self._run_engine(engine, checked, on_iteration, max_iterations)
+            event, index = self._run_engine(engine, checked, on_iteration, max_iterations, observer=observer)
             if event == "end":
                 return self._take_results(engine)
             message = self._stop_message(engine, event, index, max_iterations)
@@ -566,6 +571,8 @@ class Model:
         5
         """
         checked = self._check_unless_unchanged(inputs or {})
+        if observer is None and observer_factory is not None and begin is None:
+            observer = observer_factory(self)
         engine = self._acquire_engine() if observer is None else observer.engine
         try:
             event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin, observer)

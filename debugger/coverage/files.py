@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from html import escape
 from pathlib import Path
 
@@ -17,7 +19,8 @@ from .source_marks import marked_lines
 
 COVERAGE_SUFFIXES = (".html", ".json")
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222; background: #fff }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222;
+  background: #fff }
 table { border-collapse: collapse } th, td { padding: .2em .8em; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child { text-align: left } pre { line-height: 1.4; overflow-x: auto }
 .covered { background: #e3f6e3 } .partial { background: #fff3cf } .missed { background: #fbdfdf } i { color: #a33 }
@@ -68,6 +71,12 @@ def read_coverage(path: Path) -> list[Coverage]:
         raise file_error(InputError, path, "cannot be read", error) from None
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is no coverage: {one_line(error)}", name=str(path)) from None
+
+
+def merge_coverage(folder: Path, number: int) -> Coverage | None:
+    """The coverage of a job of a sweep, from what its processes wrote into a folder; None: no case ran."""
+    parts = [part for path in sorted(folder.glob(f"*-{number}.json")) for part in read_coverage(path)]
+    return reduce(operator.or_, parts) if parts else None
 
 
 def _page(parts: Sequence[tuple[Coverage, Graph | None]]) -> Iterator[str]:

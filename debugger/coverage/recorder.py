@@ -13,6 +13,7 @@ its node ("trap") until it is true.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,17 +109,20 @@ class CoverageRecorder:
     Args:
         model: the model.
         accumulate: do not look again at what an earlier run hit: for many runs of which only all together count.
+        engine: the engine of the runs, by default one of its own.
     """
 
-    def __init__(self, model: Model, accumulate: bool = False) -> None:
-        self.engine = Engine(model.plan)
+    def __init__(self, model: Model, accumulate: bool = False, engine: Engine | None = None) -> None:
+        self.engine = Engine(model.plan) if engine is None else engine
         self.sites = point_sites(model.graph)
         self.points = tuple(site.point for site in self.sites)
         self._accumulates = accumulate
         #: Ids of the points that runs hit: the newest one, or all of them.
         self.hits: set[str] = set()
         self.runs = 0
-        self._model = model
+        self._name, self._graph = model.name, model.graph
+        self._digest = ""
+        self._claimed = threading.Lock()
         self._index = {plan.loop: plan.index for plan in model.plan.loops}
         self._placements = [_Placement(self.engine, plan) for plan in model.plan.loops]
         self._positions = {
@@ -141,7 +145,12 @@ class CoverageRecorder:
     @property
     def coverage(self) -> Coverage:
         """What the newest run covered, or all runs together."""
-        return Coverage(self._model.name, graph_digest(self._model.graph), self.points, frozenset(self.hits), self.runs)
+        self._digest = self._digest or graph_digest(self._graph)
+        return Coverage(self._name, self._digest, self.points, frozenset(self.hits), self.runs)
+
+    def claim(self) -> bool:
+        """Claim it for one run, which :meth:`finish` ends; False while another thread has it."""
+        return self._claimed.acquire(blocking=False)
 
     # -- called by Model.execute
 
@@ -159,7 +168,11 @@ class CoverageRecorder:
         for site in self.sites:
             if site.point.id not in self.hits and site not in self._watched:
                 self._watch(site, not site.guards or site.guards[-1] in taken)
-        self._set_stops()
+        self.set_stops()
+
+    def has_foreign_hits(self) -> bool:
+        """Whether the engine stopped at a predicate that is not of this recorder."""
+        return any(key not in self._predicates for key in self.engine.monitor.hits)
 
     def stopped(self, event: str, index: int) -> None:
         """The engine stopped: record, and let it go on."""
@@ -175,7 +188,7 @@ class CoverageRecorder:
             self._at_node(index)
         else:
             self._at_end(index)
-        self._set_stops()
+        self.set_stops()
 
     def finish(self, event: str, index: int) -> None:
         """The run is over; ``event``: why. Adds what the totals say, and the nodes that ran.
@@ -196,6 +209,8 @@ class CoverageRecorder:
             if site.node is None and (self._index[site.loop], site.point.kind, site.point.way) in events:
                 self.hits.add(site.point.id)
         self._add_nodes()
+        if self._claimed.locked():
+            self._claimed.release()
         if not self._accumulates:
             # In the next run these wait for their branches again.
             for watch in [w for w in self._predicates.values() if w.guards]:
@@ -345,7 +360,8 @@ class CoverageRecorder:
 
     # -- at a stop
 
-    def _set_stops(self) -> None:
+    def set_stops(self) -> None:
+        """Set the stops that are needed from here on; others stay."""
         self.engine.set_traps(self._traps)
         for index, watches in self._ends.items():
             if watches:

@@ -131,7 +131,7 @@ class Coverage:
             "covered": self.covered,
             "total": self.total,
             "percent": self.percent,
-            "points": [{**asdict(point), "hit": point.id in self.hits} for point in self.points],
+            "points": [{**asdict(p), "kind": p.kind.value, "hit": p.id in self.hits} for p in self.points],
         }
 
     @classmethod

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import LoopdbgError, UsageError, one_line
@@ -89,6 +91,11 @@ class CaseExecutor:
                 on_begin(number)
                 yield self._case_rows(number, case, seconds)
             numbers = numbers[len(cases) :]
+        if self._fast_runner.coverage is not None:
+            from ..coverage.files import save_coverage
+
+            path = Path(self._job.spec.coverage) / f"{os.getpid()}-{self._job.number}.json"
+            save_coverage(path, [(self._fast_runner.coverage.coverage, None)])
 
     def _read_ahead(self, numbers: range, on_begin: Callable[[int], object]) -> list[tuple[Case | CaseOutcome, float]]:
         """Read the first cases; each item is a case, or the outcome of a failed read, and the seconds that it took."""

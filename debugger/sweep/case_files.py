@@ -72,7 +72,7 @@ def _find_case_paths(text: str) -> list[Path]:
         raise InputError(
             f"{text}: holds no cases; they are .npz files, test_data_set_* folders, .parquet or .arrow", name=text
         )
-    return sorted(paths, key=_natural_sort_key)
+    return sorted(paths, key=natural_sort_key)
 
 
 def _paths_in_folder(path: Path) -> list[Path]:
@@ -85,7 +85,8 @@ def _paths_in_folder(path: Path) -> list[Path]:
     return []
 
 
-def _natural_sort_key(path: Path) -> list[tuple[int, int | str]]:
+def natural_sort_key(path: Path) -> list[tuple[int, int | str]]:
+    """Sorts paths by their text, and numbers in it by their value."""
     parts = re.split(r"(\d+)", str(path))
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
@@ -96,7 +97,7 @@ def _set_name(text: str) -> str:
     return Path(parts[-1]).stem if parts else "cases"
 
 
-class _FileCases(CaseSet):
+class FileCases(CaseSet):
     """One case per file or folder, named by the part of its path that differs."""
 
     def __init__(self, paths: Sequence[Path], name: str) -> None:
@@ -123,7 +124,7 @@ class _FileCases(CaseSet):
         raise UsageError(f"{self.name} has no case '{name}'{hint}", name=name)
 
 
-class NpzCases(_FileCases):
+class NpzCases(FileCases):
     """One case per ``.npz`` file, with the inputs by name."""
 
     def reader(self, model: Model) -> CaseReader:
@@ -139,7 +140,7 @@ class NpzCases(_FileCases):
         return _ShippedCases(self, start, stop)
 
 
-class TestDataCases(_FileCases):
+class TestDataCases(FileCases):
     """One case per folder of ONNX test data, with the expected outputs."""
 
     __test__ = False
@@ -158,7 +159,7 @@ class TestDataCases(_FileCases):
 class _ShippedCases(CaseSet):
     """Cases with the bytes of their files, which are written to disk before reading."""
 
-    def __init__(self, source: _FileCases, start: int, stop: int) -> None:
+    def __init__(self, source: FileCases, start: int, stop: int) -> None:
         self.name, self.fingerprint = source.name, source.fingerprint
         self._source = source
         self._start = start

@@ -22,6 +22,7 @@ from .watchdog import Watchdog
 if TYPE_CHECKING:
     from ..breakpoints.breakpoint import Breakpoint
     from ..breakpoints.engine_predicates import EnginePredicate
+    from ..coverage.recorder import CoverageRecorder
     from .measures import MeasureSet
 
 
@@ -38,6 +39,11 @@ class FastRunner:
         self._loop_count = len(model.plan.loops)
         #: No intermediate value is read.
         self._outputs_only = measures is None
+        self.coverage: CoverageRecorder | None = None
+        if spec.coverage:
+            from ..coverage.recorder import CoverageRecorder
+
+            self.coverage = CoverageRecorder(model, accumulate=True, engine=self._engine)
         #: The outputs of the last case that ended.
         self.outputs: Mapping[str, Data] = {}
 
@@ -77,9 +83,11 @@ class FastRunner:
             engine.start(checked, self._outputs_only)
             engine.set_limits(spec.max_iterations, True)
             engine.on_tick = self._watchdog.tick
+            if self.coverage is not None:
+                self.coverage.begin()
             try:
                 if self._measures is None:
-                    return self._outcome(*self._watchdog.resume())
+                    return self._outcome(*self._resume())
                 return self._run_measured(self._measures)
             finally:
                 engine.on_tick = None
@@ -88,6 +96,29 @@ class FastRunner:
             return CaseOutcome(Status.LIMIT, loop_totals(engine, self._loop_count, "limit"), message=error.what)
         except ExecutionError as error:
             return self._error_outcome(error)
+
+    def _resume(self) -> tuple[str, int]:
+        """Run until the run ends, or stops for another reason than coverage."""
+        coverage = self.coverage
+        if coverage is None:
+            return self._watchdog.resume()
+        event, index = "error", -1
+        try:
+            while True:
+                coverage.set_stops()
+                event, index = self._watchdog.resume()
+                is_stop = event in ("boundary", "predicate", "node")
+                is_foreign = event == "predicate" and coverage.has_foreign_hits()
+                if is_stop:
+                    coverage.stopped(event, index)
+                if is_foreign or not is_stop or (event == "boundary" and self._measures is not None):
+                    return event, index
+        except LimitError:
+            event, index = "limit", self._engine.stack[-1]
+            raise
+        finally:
+            if event not in ("boundary", "node"):
+                coverage.finish(event, index)
 
     def _outcome(self, event: str, index: int) -> CaseOutcome | None:
         engine = self._engine
@@ -121,7 +152,7 @@ class FastRunner:
             engine.clear_stops()
             for index in measures.loops:
                 engine.stop_at_end(index)
-            event, index = self._watchdog.resume()
+            event, index = self._resume()
             if event != "boundary":
                 break
             measured |= measures.evaluate(index, Frame(engine, index))

@@ -34,7 +34,8 @@ class SweepSpec:
     ``asserts`` have to hold at every boundary; ``breaks`` end a case if one is true, ``nan`` if a value is NaN or Inf;
     ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the maximum of any
     loop. ``timeout``: the seconds of a case, ``max_memory``: its bytes of memory; None: no limit. ``against``: a
-    runtime, a model, or a folder of expected outputs. ``operators``: Python files to run first.
+    runtime, a model, or a folder of expected outputs. ``operators``: Python files to run first. ``coverage``: a folder
+    of this machine that processes write the coverage of their cases into; empty: it is not measured.
     """
 
     asserts: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class SweepSpec:
     against: str = ""
     operators: tuple[str, ...] = ()
     max_memory: int | None = DEFAULT_MEMORY_BYTES
+    coverage: str = ""
 
     def __post_init__(self) -> None:
         """Raises UsageError: an invalid expression, or a measure has the name of a column."""

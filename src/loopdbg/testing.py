@@ -68,6 +68,7 @@ def assert_same(
         names=names,
         max_iterations=max_iterations,
     )
+    _measure_coverage(model, inputs, max_iterations)
     if result.verdict is not Verdict.SAME and result.verdict not in allow:
         raise AssertionError(str(result))
     return result
@@ -102,6 +103,24 @@ def assert_invariants(
     lines = [f"{text} {place}" for text, place in violations(_loaded_model(model, True), inputs, texts, max_iterations)]
     if lines:
         raise AssertionError("\n".join(lines))
+
+
+def _measure_coverage(model: Any, inputs: Mapping[str, Data] | None, max_iterations: int | None) -> None:
+    """Run the model once more where a test suite measures coverage: a comparison has its own ways of running."""
+    from .runtime import model as model_module
+
+    if model_module.observer_factory is None:
+        return
+    from contextlib import suppress
+
+    from .debugger.trace.reader import Trace
+    from .runtime.errors import LoopdbgError
+
+    # Of a trace or a program; what is wrong with the model itself, the comparison has said.
+    with suppress(LoopdbgError):
+        loaded = model if isinstance(model, model_module.Model | Trace) else model_module.load(model)
+        if isinstance(loaded, model_module.Model):
+            loaded.execute(inputs, max_iterations=max_iterations)
 
 
 def _loaded_model(model: Any, paths: bool = False) -> Any:

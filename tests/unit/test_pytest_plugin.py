@@ -15,6 +15,7 @@ import pytest
 import loopdbg
 from cli_runner import run_python_code
 from error_fields import raises_error
+from loopdbg.debugger.coverage.files import read_coverage
 from loopdbg.testing import assert_same
 from text_models import SAMPLES
 
@@ -128,3 +129,44 @@ def test_pytest_finds_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (module,) = project["entry-points"]["pytest11"].values()
     assert hasattr(import_module(module), "loopdbg_same")
+
+
+COVERED_SUITE = f"""
+import pytest, loopdbg
+
+@pytest.mark.parametrize("tol", [1e-6, 10.0, 1e-3])
+def test_run(tol):
+    loopdbg.load({str(NEWTON)!r}).run({{"a": 2.0, "tol": tol}})
+
+def test_same(loopdbg_same):
+    assert loopdbg_same({str(NEWTON)!r}, {{"x": {X}}}, {{"a": 2.0, "tol": 1e-6}}).same
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")])
+def test_coverage_of_a_suite(suite: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    suite.makepyfile(COVERED_SUITE)
+    ran = suite.runpytest_subprocess(*PLUGIN, *workers, "--loopdbg-coverage", "--loopdbg-coverage-fail-under=80")
+    ran.assert_outcomes(passed=4)
+    ran.stdout.fnmatch_lines(
+        [
+            "newton_sqrt.onnx: 3 of 4 points covered (75.0%) by 4 runs",
+            "  main ▸ sqrt: iterations one",
+            "loops covered: 75.0%",
+            "FAIL: less than the required 80%",
+        ]
+    )
+    assert ran.ret == pytest.ExitCode.TESTS_FAILED
+    ran = suite.runpytest_subprocess(*PLUGIN, *workers, "--loopdbg-coverage=c.json", "--loopdbg-coverage-fail-under=75")
+    assert ran.ret == pytest.ExitCode.OK
+    (coverage,) = read_coverage(suite.path / "c.json")
+    assert (coverage.covered, coverage.total, coverage.runs) == (3, 4, 4)
+
+
+def test_coverage_is_not_measured_unless_it_is_requested(suite: pytest.Pytester) -> None:
+    suite.makepyfile(COVERED_SUITE)
+    ran = suite.runpytest_subprocess(*PLUGIN)
+    ran.assert_outcomes(passed=4)
+    ran.stdout.no_fnmatch_line("*covered*")
+    ran = suite.runpytest_subprocess(*PLUGIN, "--loopdbg-coverage=c.pdf")
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..command import Command, int_at_least
 from ..options import (
     add_case_options,
+    add_coverage_option,
     add_json_option,
     add_trust_option,
     parse_condition,
@@ -86,6 +87,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
             help="compare the outputs with those of onnxruntime, openvino or 'cmd:PROGRAM {model} {inputs} {outputs}', "
             "of another model, or in files that are called as the cases are",
         )
+        add_coverage_option(group)
         group.add_argument(
             "--max-iterations", type=int_at_least(1), metavar="N", help="stop any loop after N iterations"
         )

@@ -6,23 +6,30 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
 from ....debugger.breakpoints.assertion import expand_assertions
+from ....debugger.coverage.files import merge_coverage
+from ....debugger.coverage.report import Coverage
 from ....debugger.export_formats import junit
 from ....debugger.sweep.case_files import open_case_set
 from ....debugger.sweep.cases import CaseSet, RandomCases
 from ....debugger.sweep.export import check_export_path, export_rows
-from ....debugger.sweep.job import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, SweepSpec
+from ....debugger.sweep.job import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, SweepJob, SweepSpec
 from ....debugger.sweep.row import Row, Status
 from ....debugger.sweep.summary import ModelSummary, summarize_models, worst_cases
 from ....debugger.sweep.sweep import Sweep, open_store, prepare_jobs
 from ....debugger.sweep.sweep_store import SweepStore
 from ....runtime.atomic_file import scratch_folder
 from ....runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
+from ....runtime.graph import Graph
+from ....runtime.model import Model
 from .. import terminal
+from ..execution.ci_checks import coverage_properties
+from ..execution.coverage_report import check_coverage_option, print_coverage, save_coverage_option
 from ..execution.scripted_session import ASSERTION_FAILED_STATUS, STOPPED_STATUS
 from ..model_or_trace import pair_weights
 from .progress import sweep_progress
@@ -42,6 +49,15 @@ _EXIT_STATUS_ORDER = (
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Run a sweep; returns the exit status."""
+    check_coverage_option(options.coverage)
+    if options.coverage is not None and options.dask is not None:
+        raise UsageError("--coverage is measured by processes of this machine: leave --dask out, or --coverage")
+    with ExitStack() as stack:
+        folder = None if options.coverage is None else stack.enter_context(scratch_folder())
+        return _run_sweep(options, folder)
+
+
+def _run_sweep(options: argparse.Namespace, coverage_folder: Path | None) -> int:
     target = _rows_path(options)
     spec = SweepSpec(
         tuple(expand_assertions(options.asserts)),
@@ -52,6 +68,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         max_memory=DEFAULT_MEMORY_BYTES if options.max_memory is None else int(options.max_memory * 2**30),
         against=options.against,
         operators=tuple(options.operators),
+        coverage=str(coverage_folder or ""),
     )
     jobs, models = prepare_jobs(
         options.models, chosen_cases(options), spec, pair_weights(options.models, options.weights)
@@ -65,7 +82,25 @@ def run_sweep(options: argparse.Namespace) -> int:
         sweep = Sweep(jobs, store, models, processes, options.dask)
         if not _run_cases(sweep, options, store):
             return InterruptError.exit_status
-        return _write_results(options, store, time.monotonic() - started)
+        return _write_results(options, store, time.monotonic() - started, _SweepCoverage(jobs, models, coverage_folder))
+
+
+class _SweepCoverage:
+    """The coverage of the models of a sweep, as far as it was measured; ``graphs``: by the same positions."""
+
+    def __init__(self, jobs: Sequence[SweepJob], models: Mapping[int, Model], folder: Path | None) -> None:
+        self.by_job: dict[int, Coverage] = {}
+        for job in jobs if folder is not None else ():
+            assert folder is not None
+            coverage = merge_coverage(folder, job.number)
+            if coverage is not None:
+                self.by_job[job.number] = coverage
+        self._models = models
+
+    @property
+    def parts(self) -> list[tuple[Coverage, Graph | None]]:
+        """The coverage of each model, with its graph."""
+        return [(coverage, self._models[number].graph) for number, coverage in self.by_job.items()]
 
 
 def _run_cases(sweep: Sweep, options: argparse.Namespace, store: SweepStore) -> bool:
@@ -91,7 +126,7 @@ def _run_cases(sweep: Sweep, options: argparse.Namespace, store: SweepStore) -> 
     return True
 
 
-def _write_results(options: argparse.Namespace, store: SweepStore, seconds: float) -> int:
+def _write_results(options: argparse.Namespace, store: SweepStore, seconds: float, coverage: _SweepCoverage) -> int:
     """Write the output files and print the report; returns the exit status."""
     summaries = summarize_models(store)
     commands = CaseCommands(options, summaries)
@@ -100,13 +135,20 @@ def _write_results(options: argparse.Namespace, store: SweepStore, seconds: floa
     if output is not None and output.suffix != ".sweepdb":
         export_rows(store, output)
     if options.junit is not None:
-        junit.write_report(options.junit, _junit_cases(store, commands), "loopdbg sweep")
+        covered = [junit.JUnitCase("coverage", part.model, properties=coverage_properties(part))
+                   for part in coverage.by_job.values()]  # fmt: skip
+        junit.write_report(options.junit, chain(_junit_cases(store, commands), covered), "loopdbg sweep")
     worst = worst_cases(store)
     if options.json:
-        terminal.out_json(sweep_json(summaries, worst, commands, seconds, rows))
+        report = sweep_json(summaries, worst, commands, seconds, rows)
+        if options.coverage is not None:
+            report["coverage"] = [part.to_json() for part in coverage.by_job.values()]
+        terminal.out_json(report)
     else:
         for line in report_lines(summaries, worst, commands, seconds, rows):
             terminal.out(line)
+        print_coverage(options.coverage, list(coverage.by_job.values()))
+    save_coverage_option(options.coverage, coverage.parts)
     return exit_status(summaries)
 
 

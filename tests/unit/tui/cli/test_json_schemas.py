@@ -77,6 +77,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
             (newton, "--max-iterations", 2),
             (SAMPLES / "collatz.onnx", "--input", f"start={2**62 + 3}", "--diagnose", "--max-iterations", 9),
         ],
+        "test": [(newton, "-j", 1, "--coverage")],
         "sweep": [(newton, "--random", 5, *LIMIT, "--measure", "err", "-j", 1)],
     }
 
