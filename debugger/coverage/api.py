@@ -9,6 +9,7 @@ from ...runtime.model import Data, Model
 from ..session.session import Session
 from .recorder import CoverageRecorder
 from .report import Coverage
+from .source_marks import node_coverage
 
 
 def measure(model: Model, inputs: Mapping[str, Data] | None = None, max_iterations: int | None = None) -> Coverage:
@@ -26,4 +27,7 @@ def session_coverage(session: Session) -> Coverage:
     """
     if not session.controller.has_branches:
         raise UsageError("a recording cannot be run; coverage needs the model: open it in place of the recording")
-    return measure(session.model, session.inputs, session.max_iterations)
+    coverage = measure(session.model, session.inputs, session.max_iterations)
+    marks = node_coverage(session.model.graph, coverage)
+    session.controller.line_signs = {node: covered.mark.value for node, covered in marks.items()}
+    return coverage

@@ -57,6 +57,8 @@ class Controller(ABC):
         self.inputs = dict(inputs)
         #: Names of the inputs that a restart replaced.
         self.restart_inputs: frozenset[str] = frozenset()
+        #: Signs next to the lines of nodes: what the last measured coverage says of them.
+        self.line_signs: Mapping[Node, str] = {}
         self.stop = Stop(Reason.ENTRY, "")
         self.breakpoints = Breakpoints(self)
         #: Pending lines of logpoints; if ``on_log`` is set, it gets each line at once instead.

@@ -818,6 +818,19 @@ class Session:
         """
         return load_plugin("profile_session")(self)
 
+    def coverage(self) -> Any:
+        """Measure what a run of the model with these inputs covers of its loops; the session does not move. Returns the
+        :class:`Coverage`, see :meth:`Model.coverage`. The source of a screen shows it next to the lines.
+
+        Raises:
+            UsageError: this is a recording.
+
+        >>> print(session.coverage())
+        newton_sqrt.onnx: 2 of 4 points covered (50.0%) by 1 run
+        ...
+        """
+        return load_plugin("coverage_session")(self)
+
     def diagnose(self) -> Any:
         """Judge the run so far, from its start with these inputs, see :meth:`Model.diagnose`; edits do not count, and
         the session does not move. Returns the :class:`Diagnosis`.

@@ -7,7 +7,7 @@ are references that become stale when the session moves, so a stop costs only wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -183,6 +183,8 @@ class Snapshot:
     breakpoints: tuple[BreakpointSnapshot, ...]
     #: Empty if there is only one branch.
     branches: tuple[BranchSnapshot, ...]
+    #: Signs next to the lines of nodes (``Controller.line_signs``).
+    line_signs: Mapping[Node, str] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
@@ -218,6 +220,7 @@ def take_snapshot(session: StoppedSession) -> Snapshot:
         None if outputs is None else tuple(outputs.items()),
         tuple([_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints]),
         tuple([_snapshot_branch(b, b is branch) for b in branches]),
+        controller.line_signs,
     )
 
 

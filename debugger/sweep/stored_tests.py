@@ -66,8 +66,8 @@ def find_tests(paths: Sequence[str], spec: SweepSpec) -> list[SweepJob]:
             jobs.append(SweepJob(len(jobs), name, model_hash(name), cases, case_spec))
     if not jobs:
         raise InputError(
-            f"{', '.join(paths)}: no cases are stored there; they are MODEL.*.npz, test_data_set_* and MODEL.fuzz/ next to "
-            "a model",
+            f"{', '.join(paths)}: no cases are stored there; they are MODEL.*.npz, test_data_set_* and MODEL.fuzz/ "
+            "next to a model",
             name=paths[0],
         )
     return jobs

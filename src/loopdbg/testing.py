@@ -116,7 +116,7 @@ def _measure_coverage(model: Any, inputs: Mapping[str, Data] | None, max_iterati
     from .debugger.trace.reader import Trace
     from .runtime.errors import LoopdbgError
 
-    # Of a trace or a program; what is wrong with the model itself, the comparison has said.
+    # Of a trace or a program; the comparison reports what is wrong with the model itself.
     with suppress(LoopdbgError):
         loaded = model if isinstance(model, model_module.Model | Trace) else model_module.load(model)
         if isinstance(loaded, model_module.Model):

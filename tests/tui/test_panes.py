@@ -42,6 +42,16 @@ async def test_gutter_click_sets_a_breakpoint() -> None:
         assert "none; b sets one" in screen.text("breakpoints")
 
 
+async def test_coverage_is_next_to_the_source() -> None:
+    async with open_app(*sample("collatz.onnx")) as screen:
+        await screen.press("colon", *"coverage", "enter")
+        assert "6 of 10 points covered" in screen.console_pane.text
+        signs = {line[7:].partition("  │")[0].strip("▲│ "): line[1:2] for line in screen.lines("body")}
+        assert [signs[text] for text in ("while go_on:", "remainder = n % 2", "if is_even:")] == ["~", "+", "~"]
+        await screen.press("s")
+        assert any(line[1:2] == "~" for line in screen.lines("body"))
+
+
 async def test_loop_head_takes_a_breakpoint() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"while", "enter", "b", "escape")

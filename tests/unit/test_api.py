@@ -31,13 +31,13 @@ PUBLIC = {
         Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track UnsupportedError
         UsageError Verdict Why __version__ debug diff load operator plot record_reference sweep widget""",
     "Session": """
-        assign back back_node branch branches breakpoints close closed compare continue_ controller diagnose done
-        extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
+        assign back back_node branch branches breakpoints close closed compare continue_ controller coverage diagnose
+        done extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
         next_node on_log outputs plot profile progress record repro restart reverse_continue running save set
         side_by_side step stop switch totals underway undo until watch why widget""",
     "Replay": """
-        assign back back_node branch branches breakpoints close closed compare continue_ controller diagnose done
-        extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
+        assign back back_node branch branches breakpoints close closed compare continue_ controller coverage diagnose
+        done extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
         next_node on_log outputs plot profile progress record repro restart reverse_continue running save set
         side_by_side step stop switch totals trace underway undo until watch why widget""",
     "Frame": """

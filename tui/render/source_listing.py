@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from types import MappingProxyType
 from typing import overload
 
 from rich.cells import cell_len
@@ -54,6 +55,8 @@ _VALUE_MIN_CELLS = 6
 #: Lines that define values, and lines with nested lines.
 _VALUE_LINE_KINDS, _HEAD_LINE_KINDS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
 _ENABLED_SIGN, _DISABLED_SIGN, _PREFIX_SIGN = "●", "○", "‥"
+#: Of lines that are partly covered, and of nodes that never ran.
+_COVERAGE_ROLES = {"~": Role.MARK, "-": Role.ERROR}
 #: Lines whose comments are shown at any width.
 _COMMENTED_LINE_KINDS = (LineKind.BACK_EDGE, LineKind.SCAN, LineKind.INITIAL)
 #: Arrows of back edges, drawn in the indentation up to the head of their loop.
@@ -274,7 +277,7 @@ def _indentation(signs: Mapping[int, str]) -> str:
 class ListingLines(Sequence[StyledLine]):
     """The lines, followed by notes on the loop's termination. ``marks``: nodes with a breakpoint, and whether it is
     enabled; ``folded``: the numbers of folded heads; ``edited``: the names of edited values; ``code``: show source
-    code."""
+    code; ``signs``: signs of nodes without a breakpoint."""
 
     #: Width of the gutter; a click in it sets a breakpoint.
     GUTTER_CELLS = _NUMBERED_CELLS
@@ -288,10 +291,11 @@ class ListingLines(Sequence[StyledLine]):
         folded: Collection[int] = (),
         edited: Collection[str] = (),
         code: bool = False,
+        signs: Mapping[Node, str] = MappingProxyType({}),
     ) -> None:
         self.listing = listing
         self.prefix = _common_name_prefix(listing.source)
-        self._depth, self._marks, self._edited = depth, marks, edited
+        self._depth, self._marks, self._edited, self._signs = depth, marks, edited, signs
         self._width = width
         self._layout = _listing_layout(listing.source, width, frozenset(folded), code)
         self._rows = self._layout.rows
@@ -442,7 +446,12 @@ class ListingLines(Sequence[StyledLine]):
             # The next node is hidden below this head.
             sign = FAILED_MARKER if self.listing.stop.failed else "▶"
         enabled = self._marks.get(row.line.node) if row.line.node is not None else None
-        dot = " " if enabled is None else _ENABLED_SIGN if enabled else _DISABLED_SIGN
+        dot, dot_role = _DISABLED_SIGN, Role.DIM
+        if enabled is None:
+            dot = " " if row.line.node is None else self._signs.get(row.line.node, " ")
+            dot_role = _COVERAGE_ROLES.get(dot, Role.DIM)
+        elif enabled:
+            dot, dot_role = _ENABLED_SIGN, Role.ERROR
         has_value = row.value_status is not ValueStatus.NOTHING and layout.value_width >= 3 and layout.value_fits(index)
         spans = layout.line_spans(index, row.value_status is ValueStatus.SKIPPED, has_value)
         if has_value:
@@ -453,7 +462,7 @@ class ListingLines(Sequence[StyledLine]):
         numbered = [(layout.number_label(index), Role.DIM), *spans]
         if row_index in self._highlights:
             numbered = self._highlight_spans(numbered, self._highlights[row_index])
-        gutter = [(sign, sign_role), (dot, Role.ERROR if enabled else Role.DIM)]
+        gutter = [(sign, sign_role), (dot, dot_role)]
         return StyledLine(
             truncate_spans([*gutter, *numbered], self._width), row_index == self.next_row, self._line_target(row.line)
         )

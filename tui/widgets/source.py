@@ -32,7 +32,7 @@ _CODE_MIN_LINES = 16
 
 
 class SourcePane(Pane):
-    """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``·`` not computed yet, ``–`` in the branch not
+    """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``+ ~ -`` coverage, ``·`` not computed yet, ``–`` in the branch not
     taken. The lines below a head (a loop, an If) can be folded."""
 
     class GutterClicked(Message):
@@ -74,7 +74,8 @@ class SourcePane(Pane):
             if self._code_requested is None
             else self._code_requested
         )
-        lines = ListingLines(listing, width, state.depth, marks, self.folded, edited, self._code_visible)
+        signs = state.view.snapshot.line_signs
+        lines = ListingLines(listing, width, state.depth, marks, self.folded, edited, self._code_visible, signs)
         title = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
         if lines.prefix:
             title += f"   ‥ = {escape_unprintable(lines.prefix)}"

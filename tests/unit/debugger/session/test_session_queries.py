@@ -65,6 +65,7 @@ IN_PYTHON = {
     "plot": "plot",
     "profile": "profile",
     "diagnose": "diagnose",
+    "coverage": "coverage",
     "repro": "repro",
 }
 
