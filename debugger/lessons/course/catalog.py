@@ -108,6 +108,7 @@ _SOURCES: Sequence[str | ExerciseSet] = (
     "tensorrt_outputs",
     "inner_iteration_counts",
     _QUIZ,
+    "test_a_loop",
 )
 
 

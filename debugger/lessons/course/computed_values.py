@@ -132,6 +132,15 @@ def _result_with_fixed_branches(run: SceneRun, even: bool, odd: bool) -> int:
     return x
 
 
+def _covered_branch_points(run: SceneRun) -> int:
+    """The points of lesson 24's If that one run covers."""
+    x, taken = int(run["x0"]), []
+    for _ in range(run["n"]):
+        taken.append(x % 2 == 0)
+        x = x // 2 if taken[-1] else 3 * x + 1
+    return 2 + len(set(taken[1:])) if taken else 0
+
+
 def _result_with_changed_count(run: SceneRun, change: int) -> int | None:
     if run["n"] + change < 0:
         return None
@@ -209,6 +218,8 @@ COMPUTED_VALUES: ComputedValues = {
     "yielded_padded": partial(_collected_values, first=1),
     "yielded_reversed": partial(_collected_values, first=1, backward=True, padded=False),
     "yielded_reversed_padded_in_front": partial(_collected_values, first=1, backward=True, front=True),
+    "covered_branch_points": _covered_branch_points,
+    "coverable_branch_points": lambda run: 2 * min(2 * run["n"], 3),
     "listed_counts": lambda run: ", ".join(map(str, run["counts"])),
 }
 

@@ -48,7 +48,7 @@ def test_lesson_runs_as_text_with_piped_answers(learn: Learn, tmp_path: Path) ->
     message = ran.out
     for text in (
         "for i in range(max_trips) while below:",
-        "Lesson 3 of 23: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
+        "Lesson 3 of 24: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
         "Kept: 18.",
         "✓ s        six times: count goes 15 → 18",
         "✓ why      why the loop ended",
@@ -58,7 +58,7 @@ def test_lesson_runs_as_text_with_piped_answers(learn: Learn, tmp_path: Path) ->
     ):
         assert text in message, text
     listed = learn(tmp_path, "--list").out.splitlines()
-    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 23
+    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 24
 
 
 def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
 
 
 def test_first_unfinished_lesson_is_opened(learn: Learn, tmp_path: Path) -> None:
-    assert "Lesson 1 of 23" in learn(tmp_path).out
+    assert "Lesson 1 of 24" in learn(tmp_path).out
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
     assert "Lesson 2 of 23" in learn(tmp_path, "--text").out
 
@@ -117,7 +117,7 @@ def test_whole_course_runs_as_text_with_right_answers(learn: Learn, tmp_path: Pa
         assert line in messages, line
     assert not any(line.startswith("error: ") for line in messages) and "20 of 20 answers are right." in ran.out
     listed = learn(tmp_path, "--list").out.splitlines()
-    assert len(listed) == 23 and all(line.startswith("✓") for line in listed), listed
+    assert len(listed) == 24 and all(line.startswith("✓") for line in listed), listed
 
 
 def whole_course(seed: int) -> tuple[list[str], list[str]]:

@@ -29,6 +29,7 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
             "docs/operators.md",
             "docs/value-history.md",
             "docs/precision.md",
+            "docs/coverage.md",
         ),
     ],
 )
