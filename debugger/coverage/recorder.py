@@ -136,7 +136,9 @@ class CoverageRecorder:
         #: Hit predicates that the next run looks at again: removed ones would have to be bound again.
         self._paused: list[_Watch] = []
         self._traps: dict[int, list[_Watch]] = {}
+        #: What is evaluated where an outermost loop ends, and the loops that ended in this run.
         self._ends: dict[int, list[_Watch]] = {}
+        self._ended: set[int] = set()
         #: Points in branches, until the branch is taken: before that, its values do not exist.
         self._waiting: dict[tuple[If, bool], list[PointSite]] = {}
         #: Hits in iterations that had not ended: id, loop, entry, iteration.
@@ -157,6 +159,7 @@ class CoverageRecorder:
     def begin(self) -> None:
         """Watch all points; the engine is at the beginning of a run."""
         self._unfinished.clear()
+        self._ended.clear()
         if not self._accumulates:
             self.hits, self.runs = set(), 0
         self.runs += 1
@@ -201,7 +204,8 @@ class CoverageRecorder:
                 self.hits.discard(point)
         events: set[tuple[int, PointKind, str]] = set()
         for plan in self.engine.plan.loops:
-            if self._has_ended(plan.index):
+            if self._is_outermost(plan.index) and plan.index not in self._ended:
+                # It ended while the run was looked at for repetitions.
                 self._at_end(plan.index)
             events |= {(plan.index, kind, way) for kind, way in self._totals(plan)}
         events.add((index, PointKind.TERMINATION, NEVER if event == "limit" or event.startswith("loop ") else ""))
@@ -422,11 +426,11 @@ class CoverageRecorder:
         """Evaluate what is about the last iteration, if the loop has ended."""
         if not self._has_ended(index):
             return
+        self._ended.add(index)
         iterations = self.engine.loop_state(index)[0]
         for watch in list(self._ends.get(index, ())):
             if iterations and self._is_true_at_boundary(watch):
                 if self._accumulates:
-                    self._ends[index].remove(watch)
                     self._remove(watch)
                 self._hit(watch)
         for pc, watches in list(self._traps.items()):
@@ -456,6 +460,8 @@ class CoverageRecorder:
 
     def _remove(self, watch: _Watch) -> None:
         del self._predicates[watch.key]
+        if watch in self._ends.get(watch.index, ()):
+            self._ends[watch.index].remove(watch)
         self._watched.discard(watch.site)
         self.engine.monitor.remove_predicate(watch.key)
 

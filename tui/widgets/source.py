@@ -32,8 +32,8 @@ _CODE_MIN_LINES = 16
 
 
 class SourcePane(Pane):
-    """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``+ ~ -`` coverage, ``·`` not computed yet, ``–`` in the branch not
-    taken. The lines below a head (a loop, an If) can be folded."""
+    """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``+ ~ -`` its coverage, ``·`` not computed yet,
+    ``–`` in the branch not taken. The lines below a head (a loop, an If) can be folded."""
 
     class GutterClicked(Message):
         """The breakpoint gutter of the cursor's line was clicked."""

@@ -327,7 +327,7 @@ def test_completed_course_leads_to_the_next_one(tmp_path: Path) -> None:
     for number in LESSONS_BY_NUMBER:
         progress[number].done = True
     progress.save()
-    assert LessonDriver(None, progress.path).learner.lesson.number == 23
+    assert LessonDriver(None, progress.path).learner.lesson.number == 24
     progress.reset()
     assert LessonDriver(None, progress.path).learner.lesson.number == 1
 

@@ -71,15 +71,15 @@ def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
 def test_first_unfinished_lesson_is_opened(learn: Learn, tmp_path: Path) -> None:
     assert "Lesson 1 of 24" in learn(tmp_path).out
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
-    assert "Lesson 2 of 23" in learn(tmp_path, "--text").out
+    assert "Lesson 2 of 24" in learn(tmp_path, "--text").out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["0"], "from 1 to 23, not '0'"),
-        (["24"], "from 1 to 23, not '24'"),
-        (["-1"], "from 1 to 23, not '-1'"),
+        (["0"], "from 1 to 24, not '0'"),
+        (["25"], "from 1 to 24, not '25'"),
+        (["-1"], "from 1 to 24, not '-1'"),
         (["two"], "two: there is no such folder"),
         (["1", "2"], "a folder and the number of a lesson, not '1 2'"),
         (["--export", "pdf", "x"], "--export writes html, not 'pdf'"),
@@ -145,7 +145,7 @@ def whole_course(seed: int) -> tuple[list[str], list[str]]:
 
 def test_course_is_written_as_pages(learn: Learn, tmp_path: Path) -> None:
     ran = learn(tmp_path, "--export", "html", str(tmp_path / "pages"))
-    assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 25 pages: ")
+    assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 26 pages: ")
     assert (tmp_path / "pages" / "index.html").is_file()
 
 
