@@ -11,6 +11,7 @@ from .known_differences import KNOWN_DIFFERENCES, TargetVerdict
 from .loop_rules import LOOP_RULES
 from .operator_rules import NODE_RULES
 from .rule_context import RuleContext, RuleMatch
+from .tensorrt_rules import TENSORRT_RULES
 
 #: The newest opset of onnxruntime 1.32.
 _ONNXRUNTIME_OPSET = 28
@@ -90,10 +91,10 @@ def _matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
     yield from _loop_matches(context)
     for scope in context.scopes:
         for node in scope.nodes:
-            for rule in NODE_RULES:
+            for rule in (*NODE_RULES, *TENSORRT_RULES):
                 for label, text in rule(node, scope, context):
                     yield RuleMatch(label, text, scope.path, node.name)
-    yield from _model_matches(graph)
+    yield from _model_matches(graph, context)
 
 
 def _loop_matches(context: RuleContext) -> Iterator[RuleMatch]:
@@ -105,7 +106,7 @@ def _loop_matches(context: RuleContext) -> Iterator[RuleMatch]:
                         yield RuleMatch(label, text, f"{scope.path} ▸ {node.name}", node.name)
 
 
-def _model_matches(graph: Graph) -> Iterator[RuleMatch]:
+def _model_matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
     """Rules about the model as a whole."""
     opset = graph.opsets.get("", 0)
     if opset > _ONNXRUNTIME_OPSET:
@@ -115,7 +116,7 @@ def _model_matches(graph: Graph) -> Iterator[RuleMatch]:
     for value in (*graph.inputs, *graph.outputs):
         if _has_sequence(value.type):
             yield RuleMatch("B57", f"OpenVINO refuses the sequence '{value.name}' as an input or output of the model.")
-    for text in type_notes(graph, lambda value: value.type):
+    for text in type_notes(graph, context.value_type):
         yield RuleMatch("S1", text)
 
 

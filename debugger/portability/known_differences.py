@@ -302,7 +302,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "OpenVINO's CPU plugin refuses a carried value whose rank changes from iteration to iteration",
         {OPENVINO: NO},
         ("failure",),
-        ("openvinotoolkit/openvino#25051", "microsoft/onnxruntime#23757", PROBE),
+        ("openvinotoolkit/openvino#25051", PROBE),
         remedy="keep the rank with a Reshape, and make one dimension grow instead",
     ),
     "B55": KnownDifference(
@@ -313,14 +313,15 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="put a Cast before the output of the body",
     ),
     "B56": KnownDifference(
-        "OpenVINO's CPU plugin has no operators that compute with strings, and no loops without `cond` over them",
+        "OpenVINO's CPU plugin has no operators that compute with strings, no scan outputs of them, and no loops over"
+        " them whose shapes are all known",
         {OPENVINO: NO},
         ("failure",),
         remedy="map the strings to numbers outside the model",
     ),
     "B57": KnownDifference(
-        "OpenVINO refuses sequences as inputs or outputs of a model, SequenceMap, SequenceAt inside a loop, and loops"
-        " that carry sequences otherwise than by SequenceInsert at the end",
+        "OpenVINO refuses sequences as inputs or outputs of a model, SequenceMap, a reduction of what SequenceAt"
+        " returns inside a loop, and loops that carry sequences otherwise than by SequenceInsert at the end",
         {OPENVINO: NO},
         ("failure",),
         ("openvinotoolkit/openvino#15094", "openvinotoolkit/openvino#32477", PROBE),
@@ -407,7 +408,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="export without ZipMap (skl2onnx: options zipmap=False); the tensor before it has the same numbers",
     ),
     "B70": KnownDifference(
-        "loops that append to a sequence, and SequenceAt or SequenceErase: OpenVINO converts some of them",
+        "loops that append to a sequence, SequenceAt and SequenceErase, and ConcatFromSequence inside a loop: OpenVINO"
+        " converts some of them",
         {OPENVINO: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="try the model in the runtime",
@@ -433,7 +435,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="pass a true constant as cond",
     ),
     "B74": KnownDifference(
-        "strings in a loop with `cond`: OpenVINO loads it; no rule tells what it computes",
+        "strings in a loop of unknown shapes: no rule tells what OpenVINO computes",
         {OPENVINO: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="try the model in the runtime",
@@ -459,6 +461,19 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {OPENVINO: NO},
         ("failure",),
         remedy="use And or Or of the two Booleans",
+    ),
+    "B78": KnownDifference(
+        "onnxruntime refuses a Scan whose state changes its shape by the declared sizes",
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        remedy="use a Loop, whose carried values may change their shape",
+    ),
+    "B79": KnownDifference(
+        "OpenVINO gives a carried value the type of its initial value, and refuses an operator in which that meets the"
+        " type that the body declares",
+        {OPENVINO: NO},
+        ("failure",),
+        remedy="cast the initial value before the loop",
     ),
     "B80": KnownDifference(
         "OpenVINO keeps nothing of what a request assigns to a variable that is declared with a dynamic shape; what"
@@ -490,10 +505,66 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="set INFERENCE_PRECISION_HINT=f32",
         needs_run=True,
     ),
+    "B84": KnownDifference(
+        "OpenVINO's CPU plugin refuses an If whose branches return another number of dimensions each",
+        {OPENVINO: NO},
+        ("failure",),
+        ("microsoft/onnxruntime#23757", "openvinotoolkit/openvino#36181", PROBE),
+        remedy="reshape the result of one branch",
+    ),
+    "B85": KnownDifference(
+        "OpenVINO returns a scalar with one dimension if the other branch of its If returns one dimension",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        remedy="reshape the result of one branch",
+    ),
+    "B86": KnownDifference(
+        "a condition of an If with several elements: onnxruntime fails, and OpenVINO takes the first; the specification"
+        " wants one",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, SPECIFICATION: NO},
+        ("values", "failure"),
+        ("microsoft/onnxruntime#18549", "onnx/onnx#3541", PROBE),
+        remedy="reduce the condition to one element, such as with ReduceMax after a Cast",
+    ),
+    "B87": KnownDifference(
+        "OpenVINO gives Expand of a scalar to no dimensions one dimension, and refuses Tile of it",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        ("openvinotoolkit/openvino#37598", PROBE),
+        remedy="remove the operator: it does nothing",
+    ),
+    "B88": KnownDifference(
+        "OpenVINO computes comparisons, reductions, Div, MatMul, Mod and Pow of integers in float32: numbers beyond"
+        " 2^24 are rounded",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        (
+            "openvinotoolkit/openvino#35829",
+            "openvinotoolkit/openvino#35838",
+            "openvinotoolkit/openvino#37766",
+            PROBE,
+        ),
+        remedy="keep the numbers below 2^24, or split them into two",
+    ),
+    "B89": KnownDifference(
+        "onnxruntime refuses a Squeeze of a dimension that is declared with another size than one, also in a branch"
+        " that is never taken",
+        {ONNXRUNTIME: NO},
+        ("failure",),
+        ("microsoft/onnxruntime#9339", PROBE),
+        remedy="remove the branch, or declare the dimension as unknown",
+    ),
+    "B90": KnownDifference(
+        "OpenVINO returns another number for SequenceLength of a sequence that a loop appends to",
+        {OPENVINO: DIFFERS},
+        ("values", "failure"),
+        remedy="count in the loop: carry a number",
+    ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
-        {SPECIFICATION: NO},
-        evidence=("ONNX operator schemas",),
+        {ONNXRUNTIME: NO, SPECIFICATION: NO},
+        ("failure",),
+        ("pytorch/pytorch#125753", "microsoft/onnxruntime#310", "ONNX operator schemas", PROBE),
         remedy="put a Cast before the operator, or import a newer operator set",
     ),
     "S2": KnownDifference(
@@ -565,7 +636,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="compute in float32",
     ),
     "T10": KnownDifference(
-        "loops of TensorRT carry float32, float16, bfloat16, int32, int64 and bool only",
+        "a Loop of TensorRT carries float32, float16, bfloat16, int32, int64 and bool only, a Scan the first three",
         {TENSORRT: NO},
         evidence=("onnx/onnx-tensorrt docs/operators.md",),
         remedy="cast the value to int32 or float32",
@@ -581,5 +652,24 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {TENSORRT: TargetVerdict.UNKNOWN},
         evidence=(),
         remedy="parse the model with trtexec",
+    ),
+    "T13": KnownDifference(
+        "TensorRT's parser supports the operator for other element types only",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="put a Cast before the operator and one back after it",
+    ),
+    "T14": KnownDifference(
+        "TensorRT's parser wants axes, the depth of OneHot and the like to be constant, and does not support some"
+        " attributes and further outputs",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="export with constants there, or compose the operator of others",
+    ),
+    "T15": KnownDifference(
+        "TensorRT wants the results of the two branches of an If to have different names",
+        {TENSORRT: NO},
+        evidence=("onnx/onnx-tensorrt docs/operators.md",),
+        remedy="rename the results of one branch",
     ),
 }

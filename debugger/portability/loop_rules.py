@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Loop, Operation, TensorType, Value, captured_values
+from ...runtime.graph import BackEdge, Loop, Operation, TensorType, Value, captured_values
+from ...runtime.ops.type_constraints import DtypeInference
 from ..describe.termination import termination_rule
 from .rule_context import RuleContext, RuleScope, derived_values
+from .tensorrt_operators import SUPPORTED
 
 #: Yields pairs of a label and a sentence.
 LoopRule = Callable[[Loop, RuleScope, RuleContext], Iterator[tuple[str, str]]]
 
 #: Larger trip counts are no limit for TensorRT's importer.
 _TENSORRT_MAX_TRIPS = np.iinfo(np.int32).max
-_TENSORRT_LOOP_TYPES = frozenset(("float32", "float16", "bfloat16", "int32", "int64", "bool", "float64"))
 #: Operators whose result has another rank than their first input.
 _RANK_CHANGING = ("Unsqueeze", "Squeeze")
 
@@ -48,12 +50,17 @@ def read_condition(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
         if others or loop.body.outputs.count(result) > 1:
             reader = f"{others[0].op_type} '{others[0].name}' reads it" if others else "returns it twice"
             yield "B50", f"OpenVINO cannot convert this loop: it hands the condition '{value.name}' on, and {reader}."
-    elif readers and loop.initial_condition is None:
-        yield from _absent_condition(loop, value, context)
+    elif readers and not _is_scalar(loop.initial_condition, context):
+        yield from _one_element_condition(loop, value, context)
 
 
-def _absent_condition(loop: Loop, value: Value, context: RuleContext) -> Iterator[tuple[str, str]]:
-    """Without cond, OpenVINO gives the body's condition the shape [1]."""
+def _is_scalar(condition: Value | None, context: RuleContext) -> bool:
+    """Whether a loop's cond is there, and has no dimensions as far as is known."""
+    return condition is not None and not context.rank(condition)
+
+
+def _one_element_condition(loop: Loop, value: Value, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Without cond, or with one of shape [1], OpenVINO gives the body's condition the shape [1]."""
     derived = derived_values(loop, [value])
     scalars = [edge for edge in loop.back_edges if edge.result in derived and not context.rank(edge.param)]
     carried = next((edge for edge in scalars if edge.result in derived_values(loop, [edge.param])), None)
@@ -106,6 +113,31 @@ def initial_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterato
                 f"onnxruntime refuses this loop: '{edge.param.name}' is {declared}, and the body returns"
                 f" '{edge.result.name}' for it, which is {result}.",
             )
+    yield from _mixed_initial_types(loop, context)
+
+
+class _InitialTypeInference(DtypeInference):
+    """Types as OpenVINO infers them: a parameter has that of its initial value."""
+
+    def __init__(self, types: Mapping[Value, np.dtype[Any]]) -> None:
+        super().__init__()
+        self._types = types
+
+    def dtype_of(self, value: Value | None) -> np.dtype[Any] | None:
+        return self._types[value] if value in self._types else super().dtype_of(value)
+
+
+def _mixed_initial_types(loop: Loop, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """An operator of the body in which an initial value of another type meets the declared one."""
+    types = {
+        edge.param: passed
+        for edge in loop.back_edges
+        if isinstance(edge.initial, Value) and (passed := context.dtype(edge.initial)) is not None
+    }
+    if any(context.dtype(param) not in (None, passed) for param, passed in types.items()):
+        mixed = next(_InitialTypeInference(types).visit_graph(loop.body), None)
+        if mixed is not None:
+            yield "B79", f"OpenVINO refuses this loop, as it takes the types of the initial values: {mixed}."
 
 
 def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -125,6 +157,10 @@ def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
                 f"OpenVINO refuses this loop: {node.op_type} '{node.name}' gives '{edge.param.name}' another rank in"
                 " each iteration.",
             )
+        if loop.counted_by_slices and (
+            (grows and _grows_for_certain(edge, operands, node, context)) or _differs_from_initial(edge, source, loop)
+        ):
+            yield "B78", f"onnxruntime refuses this Scan: by its declared sizes the state '{edge.param.name}' changes."
         if changes_rank or grows or excludes:
             yield "T6", f"TensorRT refuses this loop: the shape of '{edge.param.name}' changes."
             if loop.counted_by_slices:
@@ -133,6 +169,29 @@ def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
                     f"the shape of the state '{edge.param.name}' changes, which a Scan may not: onnxruntime refuses it"
                     " or fails, and OpenVINO returns uninitialised memory.",
                 )
+
+
+def _grows_for_certain(edge: BackEdge, operands: Sequence[Value], concat: Operation, context: RuleContext) -> bool:
+    """Whether the declared sizes of what is joined add up to more than that of the initial value."""
+    initial, axis = edge.initial, int(concat.attributes.get("axis", 0))
+    if not isinstance(initial, Value):
+        return False
+    sizes = [context.dimension(initial if value is edge.param else value, axis) for value in (initial, *operands)]
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(sizes) and sum(known[1:]) != known[0]
+
+
+def _differs_from_initial(edge: BackEdge, source: Value, loop: Loop) -> bool:
+    """Whether a result, which another state may be, is declared with another shape than the initial value."""
+    initials = {other.param: other.initial for other in loop.back_edges}
+    result, initial = initials.get(source, source), edge.initial
+    return (
+        isinstance(result, Value)
+        and isinstance(initial, Value)
+        and isinstance(result.type, TensorType)
+        and isinstance(initial.type, TensorType)
+        and initial.type.excludes(result.type)
+    )
 
 
 def carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -148,7 +207,8 @@ def carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterato
         yield "T9", f"TensorRT computes {names} (float64) as float32."
     for edge in loop.back_edges:
         dtype = context.dtype(edge.param)
-        if dtype is not None and not dtype.hasobject and dtype.name not in _TENSORRT_LOOP_TYPES:
+        allowed = SUPPORTED["Scan" if loop.counted_by_slices else "Loop"] | {"float64"}
+        if dtype is not None and not dtype.hasobject and dtype.name not in allowed:
             yield "T10", f"TensorRT cannot carry '{edge.param.name}': it is {dtype}."
 
 

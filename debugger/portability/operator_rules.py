@@ -10,7 +10,6 @@ from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, ca
 from ...runtime.ops.onnx_schemas import schema_for
 from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from .rule_context import SEQUENCE_PRODUCERS, RuleContext, RuleScope
-from .tensorrt_operators import SUPPORTED, UNSUPPORTED
 
 #: Yields pairs of a label and a sentence.
 NodeRule = Callable[[Node, RuleScope, RuleContext], Iterator[tuple[str, str]]]
@@ -22,10 +21,18 @@ _SEQUENCE_READERS = frozenset(("ConcatFromSequence", "SequenceAt", "SequenceLeng
 _SEQUENCE_OPERATORS = SEQUENCE_PRODUCERS | _SEQUENCE_READERS
 _MICROSOFT = "com.microsoft"
 _STANDARD_DOMAINS = ("", "ai.onnx.ml")
+#: Operators whose integers OpenVINO computes in float32, and the numbers that it represents exactly.
+_FLOAT_COMPUTED = frozenset(
+    ("Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Mod", "Pow", "ReduceMax",
+     "ReduceMin", "ReduceProd", "ReduceSum")
+)  # fmt: skip
+_MAX_EXACT_INTEGER = 1 << 24
+#: Operators that do not look at the strings that they get.
+_STRING_BLIND = ("Constant", "Identity", "Shape", "Size")
 
 
 def supported_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
-    """Operators that a target does not have."""
+    """Operators that OpenVINO does not have, and those of other domains."""
     if isinstance(node, Loop | If):
         return
     name = f"{node.op_type} '{node.name}'"
@@ -36,10 +43,6 @@ def supported_operators(node: Node, scope: RuleScope, context: RuleContext) -> I
     qualified = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
     if qualified in OPENVINO_UNCONVERTED and node.op_type not in _SEQUENCE_OPERATORS:
         yield "B58", f"OpenVINO has no conversion rule for {name}."
-    if qualified in UNSUPPORTED or node.domain:
-        yield "T8", f"TensorRT's parser does not support {name}."
-    elif node.op_type not in SUPPORTED:
-        yield "T12", f"the support table of TensorRT's parser does not list {name}."
 
 
 def kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -74,20 +77,24 @@ def _gaps(op_type: str, version: int) -> tuple[frozenset[tuple[str, str]], Seque
 
 def strings(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Strings that OpenVINO or TensorRT would have to compute with."""
-    if isinstance(node, Operation) and node.op_type in ("Identity", "Constant"):
+    if isinstance(node, Operation) and node.op_type in _STRING_BLIND:
         return
     values = [*node.inputs, *captured_values(node.body)] if isinstance(node, Loop) else node.inputs
     value = next((v for v in values if (dtype := context.dtype(v)) is not None and dtype.hasobject), None)
     if value is None:
         return
+    name = f"{node.op_type} '{node.name}'"
     if isinstance(node, Loop):
-        yield (
-            "B74",
-            f"no rule tells whether OpenVINO loads {node.op_type} '{node.name}' with the string '{value.name}'.",
-        )
+        shapes = [*values, *node.body.inputs[2:], *node.body.outputs[1:]]
+        if any((dtype := context.dtype(scan.result)) is not None and dtype.hasobject for scan in node.scan_outputs):
+            yield "B56", f"OpenVINO refuses {name}: it has a scan output of strings."
+        elif not node.scan_outputs and all(v is None or context.is_static(v) for v in shapes):
+            yield "B56", f"OpenVINO refuses {name} of known shapes with the string '{value.name}'."
+        else:
+            yield "B74", f"no rule tells what OpenVINO does with the string '{value.name}' in {name}."
         yield "T10", f"TensorRT cannot carry '{value.name}': it is a string."
     else:
-        yield "B56", f"OpenVINO has no kernel for {node.op_type} '{node.name}': '{value.name}' is a string."
+        yield "B56", f"OpenVINO has no kernel for {name}: '{value.name}' is a string."
 
 
 def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -102,10 +109,23 @@ def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tu
                     yield "B57", f"OpenVINO refuses {name}: it carries the sequence '{edge.param.name}'."
     elif node.domain or node.op_type not in _SEQUENCE_OPERATORS:
         return
-    elif node.op_type == "SequenceMap" or (node.op_type == "SequenceAt" and scope.loops):
+    elif node.op_type == "SequenceAt" and scope.loops and (_is_reduced(node, context) or _is_mapped(node, scope)):
         yield "B57", f"OpenVINO refuses {name}."
-    elif node.op_type in ("SequenceErase", "SequenceAt"):
+    elif node.op_type == "SequenceLength" and isinstance(context.producers.get(context.source(node.inputs[0])), Loop):
+        yield "B90", f"OpenVINO returns a wrong number for {name}: a loop appends to its sequence."
+    elif node.op_type in ("SequenceErase", "SequenceAt") or (node.op_type == "ConcatFromSequence" and scope.loops):
         yield "B70", f"no rule tells whether OpenVINO converts {name}."
+
+
+def _is_reduced(node: Node, context: RuleContext) -> bool:
+    """Whether a reduction reads a result: it needs to know the type, which OpenVINO does not inside of loops."""
+    readers = (reader for value in node.outputs if value is not None for reader in context.readers(value))
+    return any(reader.op_type.startswith("Reduce") for reader in readers)
+
+
+def _is_mapped(node: Node, scope: RuleScope) -> bool:
+    """Whether a SequenceAt is part of a SequenceMap, which is read as a Loop."""
+    return node.name.startswith(f"{scope.loops[-1].name}/SequenceAt_")
 
 
 def _appends(edge: BackEdge, context: RuleContext) -> bool:
@@ -145,14 +165,21 @@ def branches(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tup
     """The branches of an If."""
     if not isinstance(node, If):
         return
+    name = f"If '{node.name}'"
+    condition = node.inputs[0]
+    if condition is not None and isinstance(condition.type, TensorType) and condition.type.shape:
+        sizes = [size for size in condition.type.shape if isinstance(size, int) and size != 1]
+        if sizes:
+            yield "B86", f"the condition '{condition.name}' of {name} is declared with {sizes[0]} elements."
     for first, second in zip(node.then_branch.outputs, node.else_branch.outputs, strict=True):
         ranks = context.rank(first), context.rank(second)
-        if None not in ranks and ranks[0] != ranks[1]:
-            yield (
-                "T11",
-                f"TensorRT refuses If '{node.name}': '{first.name}' has {ranks[0]} dimensions, and '{second.name}' of"
-                f" the other branch {ranks[1]}.",
-            )
+        if ranks[0] is None or ranks[1] is None or ranks[0] == ranks[1]:
+            continue
+        text = f"'{first.name}' has {ranks[0]} dimensions, and '{second.name}' of the other branch {ranks[1]}."
+        yield "T11", f"TensorRT refuses {name}: {text}"
+        if context.constant(condition) is None:
+            label, verb = ("B84", "refuses") if max(ranks[0], ranks[1]) > 1 else ("B85", "returns one dimension of")
+            yield label, f"OpenVINO {verb} {name}: {text}"
 
 
 def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -161,6 +188,44 @@ def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Itera
         condition, *values = (None if v is None else context.producers.skip_identities(v) for v in node.inputs)
         if condition is not None and condition in values:
             yield "B77", f"OpenVINO refuses Where '{node.name}': its condition is also one of the values."
+
+
+def scalar_expansions(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A scalar that is expanded or tiled to no dimensions."""
+    if not isinstance(node, Operation) or node.domain or node.op_type not in ("Expand", "Tile"):
+        return
+    sizes, scalar = context.constant(node.inputs[1]), node.inputs[0]
+    if sizes is not None and not sizes.size and scalar is not None and not context.rank(scalar):
+        yield "B87", f"OpenVINO returns {node.op_type} '{node.name}' of a scalar with one dimension, or refuses it."
+
+
+def computes_integers_in_float(node: Node) -> bool:
+    """Whether OpenVINO computes an operator in float32, also of integers."""
+    return not node.domain and node.op_type in _FLOAT_COMPUTED
+
+
+def large_integers(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Operators that OpenVINO computes in float32, with an integer constant that it rounds."""
+    for value in node.inputs:
+        data = context.constant(value)
+        if data is not None and data.dtype.kind in "iu" and data.size and computes_integers_in_float(node):
+            largest = max(abs(int(data.min())), abs(int(data.max())))
+            if largest > _MAX_EXACT_INTEGER:
+                yield "B88", f"OpenVINO computes {node.op_type} '{node.name}' with {largest} in float32."
+                return
+
+
+def squeezed_sizes(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """A Squeeze of a dimension that is declared with another size than one."""
+    if not isinstance(node, Operation) or node.domain or node.op_type != "Squeeze":
+        return
+    data, *rest = node.inputs
+    axes = node.attributes.get("axes") if node.version < 13 else context.constant(next(iter(rest), None))
+    for axis in () if axes is None or data is None else axes:
+        size = context.dimension(data, int(axis))
+        if size not in (None, 1):
+            text = f"onnxruntime refuses Squeeze '{node.name}': axis {axis} of '{data.name}' has {size} elements."
+            yield "B89", text
 
 
 #: All of them.
@@ -172,4 +237,7 @@ NODE_RULES: tuple[NodeRule, ...] = (
     recurrent_operators,
     branches,
     boolean_choices,
+    scalar_expansions,
+    large_integers,
+    squeezed_sizes,
 )

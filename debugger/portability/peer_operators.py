@@ -57,7 +57,6 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         23: ("T1: float4e2m1",),
     },
     "CastLike": {23: ("T1: float4e2m1", "T2: float4e2m1")},
-    "CausalConvWithState": {27: ("T: bfloat16 float float16",)},
     "Ceil": {1: ("T: double float",), 6: (), 13: ("T: bfloat16",)},
     "CenterCropPad": {18: ("T: bfloat16 int16 string uint16",)},
     "Clip": {1: ("T: double float",), 6: ("T: double",), 12: ("T: int16 uint16",), 13: ()},
@@ -192,18 +191,6 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         9: ("T: double int16 int8 string uint16 uint32 uint64",),
         13: ("T: bfloat16 double int16 int8 string uint16 uint32 uint64",),
     },
-    "OneHot": {
-        9: (
-            "T1: double int16 int8 uint16 uint32 uint64 uint8",
-            "T2: double int16 int32 int64 int8 uint16 uint32 uint64 uint8",
-            "T3: bool double int16 int32 int64 int8 string uint16 uint32 uint64 uint8",
-        ),
-        28: (
-            "T1: double int16 int8 uint16 uint32 uint64 uint8",
-            "T2: double int16 int32 int64 int8 uint16 uint32 uint64 uint8",
-            "T3: bfloat16 bool double int16 int32 int64 int8 string uint16 uint32 uint64 uint8",
-        ),
-    },
     "OptionalGetElement": {28: ("O: float", "V: float")},
     "OptionalHasElement": {
         28: (
@@ -244,15 +231,6 @@ ONNXRUNTIME_GAPS: Mapping[str, Mapping[int, tuple[str, ...]]] = {
         15: ("T: bfloat16", "T1: bfloat16 int16 int8 uint16 uint32 uint64 uint8"),
     },
     "QLinearConv": {10: ("T1: int8", "T3: int8")},
-    "QLinearMatMul": {
-        10: ("T1: int8", "T3: int8"),
-        21: (
-            "TS: bfloat16",
-            "T1: float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz int8",
-            "T2: float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz",
-            "T3: float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz int8",
-        ),
-    },
     "QuantizeLinear": {
         10: ("T1: int32",),
         19: ("T1: bfloat16 int32",),

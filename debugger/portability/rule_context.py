@@ -20,6 +20,7 @@ from ...runtime.graph import (
     SequenceType,
     TensorType,
     Value,
+    ValueType,
     bodies,
     nodes_in_file,
     values_read,
@@ -87,6 +88,11 @@ class RuleContext:
             return None
         return _fixed_output_dtype(node.op_type, node.version, node.outputs.index(source))
 
+    def value_type(self, value: Value) -> ValueType:
+        """The type of a value: the declared one, or its inferred element type."""
+        kind = value.type
+        return TensorType(self.dtype(value)) if isinstance(kind, TensorType) and kind.dtype is None else kind
+
     def is_sequence(self, value: Value | None) -> bool:
         """Whether a value is declared as a sequence, or computed by an operator that returns one."""
         if value is None:
@@ -106,19 +112,51 @@ class RuleContext:
             return value.constant.ndim
         return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
 
+    def dimension(self, value: Value, axis: int) -> int | None:
+        """The declared size of a tensor along an axis; None where it is unknown."""
+        shape = value.type.shape if isinstance(value.type, TensorType) else None
+        if value.constant is not None:
+            shape = value.constant.shape
+        size = None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
+        return size if isinstance(size, int) else None
+
+    def source(self, value: Value | None) -> Value | None:
+        """What a value is a copy of, through Identity nodes."""
+        return None if value is None else self.producers.skip_identities(value)
+
+    def constant(self, value: Value | None) -> Any:
+        """The data of a constant, also of a Constant node; None where it is none."""
+        if value is None:
+            return None
+        node = self.producers.get(self.producers.skip_identities(value))
+        if isinstance(node, Operation) and node.op_type == "Constant" and not node.domain:
+            data = next(iter(node.attributes.values()), None)
+            return data if isinstance(data, np.ndarray) else None
+        return value.constant
+
+    def is_static(self, value: Value) -> bool:
+        """Whether the shape of a tensor is declared, and has no unknown dimension."""
+        return self.is_constant(value) or has_known_shape(value)
+
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant of the model."""
         node = self.producers.get(value)
         return value.constant is not None or (node is not None and node.op_type == "Constant" and not node.domain)
 
-    def readers(self, value: Value, graph: Graph) -> list[Node]:
-        """The nodes of a graph, and of the graphs inside it, that read a value."""
-        return [node for node in walk(graph) if value in node.inputs]
+    def readers(self, value: Value, graph: Graph | None = None) -> list[Node]:
+        """The nodes of a graph (the whole model), and of the graphs inside it, that read a value."""
+        return [node for node in walk(graph or self.graph) if value in node.inputs]
 
 
 SEQUENCE_PRODUCERS = frozenset(
     ("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceMap", "SplitToSequence")
 )
+
+
+def has_known_shape(value: Value) -> bool:
+    """Whether a tensor is declared with a number for each dimension."""
+    shape = value.type.shape if isinstance(value.type, TensorType) else None
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
 def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
@@ -134,9 +172,24 @@ def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
 
 
 def unread_parameters(loop: Loop) -> list[BackEdge]:
-    """The back edges whose parameter the body does not read: only the initial value and the last result matter."""
+    """The back edges whose parameter the body does not read: only the initial value and the last result matter.
+
+    Not those of known shape whose result is the initial value itself, or that carry the same as a parameter that is
+    read."""
     read = values_read(loop.body)
-    return [edge for edge in loop.back_edges if edge.param not in read]
+    producers = ProducerMap.for_graph(loop.body)
+    sources = {edge: producers.skip_identities(edge.result) for edge in loop.back_edges}
+    carried = {(edge.initial, sources[edge]) for edge in loop.back_edges if edge.param in read}
+    return [
+        edge
+        for edge in loop.back_edges
+        if edge.param not in read
+        and not (
+            isinstance(edge.initial, Value)
+            and has_known_shape(edge.initial)
+            and (sources[edge] is edge.initial or (edge.initial, sources[edge]) in carried)
+        )
+    ]
 
 
 @cache

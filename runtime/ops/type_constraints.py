@@ -63,6 +63,12 @@ _TYPE_VARIABLE_GROUPS: Mapping[str, str] = {
     "0>0 | 2>1": "Dropout",
     "1 2>0": "Where",
 }
+#: Type -> operators whose first result has it.
+_RESULT_TYPES: Mapping[str, str] = {
+    "int64": "ArgMax ArgMin NonZero Shape Size",
+    "bool": "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor",
+}
+_TYPE_OF_RESULT = {name: np.dtype(dtype) for dtype, names in _RESULT_TYPES.items() for name in names.split()}
 #: Groups of older versions: (last version, groups).
 _OLDER_GROUPS: Mapping[str, Sequence[tuple[int, str]]] = {
     "BatchNormalization": [(13, "0 1 2 3 4>0 1 2 3 4"), (14, "0 1 2>0 | 3 4>1 2")],
@@ -138,6 +144,8 @@ class DtypeInference:
                 self._set(node.outputs[0], dtype_from_onnx(node.attributes["to"]))
             except UnsupportedError:
                 return
+        if node.outputs:
+            self._set(node.outputs[0], _TYPE_OF_RESULT.get(node.op_type))
         if node.op_type == "Constant":
             data = next(iter(node.attributes.values()), None)
             if isinstance(data, np.ndarray) and node.outputs:

@@ -24,8 +24,10 @@ OUTPUT_PATH = Path(portability.__file__).with_name("peer_operators.py")
 NEWEST_OPSET = 28
 #: Of the types in one entry.
 _ROW_WIDTH = 100
-#: They have no type of their own, or are judged by their patterns (sequences).
-_NO_SINGLE_NODE = frozenset(("Constant", "If", "Loop", "Scan", "SequenceMap"))
+#: They have no type of their own, or kernels for some combinations of types, or are functions of other operators.
+_NO_SINGLE_NODE = frozenset(
+    ("CausalConvWithState", "Constant", "If", "Loop", "OneHot", "QLinearMatMul", "Scan", "SequenceMap")
+)
 _PREFERRED = ("tensor(float)", "tensor(int64)", "tensor(bool)", "tensor(uint8)")
 _ATTRIBUTE_VALUES: Mapping[str, Any] = {"INT": 1, "INTS": [1], "FLOAT": 1.0, "FLOATS": [1.0], "STRING": "x"}
 _ELEMENT_TYPES = {

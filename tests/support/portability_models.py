@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import text_models
+from reported_models import REPORTED_MODELS
 from text_models import loop_text
 
 _M, _C, _V = np.array(6), np.array(True), np.array(1, np.float32)
@@ -20,7 +21,8 @@ _STOP = "k = Constant <value = float {5}> () xo = Add (x, x) co = Less (xo, k)"
 
 @dataclass(frozen=True)
 class RuleCase:
-    """A model for a rule. ``also``: further labels that belong to it. ``runs``: False where it cannot be run here."""
+    """A model for a rule. ``also``: further labels that belong to it. ``runs``: False where it cannot be run here.
+    ``report``: the public issue that it is rebuilt from, if any."""
 
     name: str
     rule: str
@@ -28,6 +30,7 @@ class RuleCase:
     inputs: Mapping[str, Any]
     also: tuple[str, ...] = ()
     runs: bool = True
+    report: str = ""
 
 
 def _text(
@@ -138,8 +141,8 @@ _SEQUENCES = """g (int64 m, float[2] v) => ({result}) {{ s0 = SequenceEmpty <dty
 _TWO = {"m": _M, "v": np.ones(2, np.float32)}
 _GROWING = {"inputs": "int64 i, bool ci, float[P] x", "outputs": "bool co, float[Q] xo", "result": "float[R] a"}
 
-#: The cases of all rules that the graph alone shows.
-RULE_CASES: tuple[RuleCase, ...] = (
+#: The cases of all rules that the graph alone shows, of our own probes.
+_PROBES: tuple[RuleCase, ...] = (
     _without_cond("a condition that the loop ignores", "B1", nodes=_STOP),
     _without_cond(
         "a condition that is always false", "B1", nodes="co = Constant <value = bool {0}> () xo = Add (x, x)"
@@ -166,7 +169,7 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "strings of an Identity as a scan output",
         "B10",
         {"m": _M, "c": _C, "v": np.array("ab", object)},
-        also=("B74", "T5", "T10"),
+        also=("B56", "T5", "T10", "T13"),
         nodes="co = Identity (ci) xo = Identity (x) t = Identity (x)",
         outputs="bool co, string xo, string t",
         inputs="int64 i, bool ci, string x",
@@ -287,6 +290,7 @@ RULE_CASES: tuple[RuleCase, ...] = (
         " float[6] q) { q = Add (v, v) }, else_branch: graph = e () => (float[6] q, float[6] r) { q = Add (v, v) r ="
         " Neg (v) }> }",
         {"c": _C, "v": np.ones(6, np.float32)},
+        ("T15",),
     ),
     _scan("one value as two outputs of a Scan", "B47", "so = Add (k, x)", "float so, float so"),
     _loop(
@@ -352,6 +356,16 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "B56",
         "g (string[2] v, float w) => (bool[2] a, float b) { a = Equal (v, v) b = Neg (w) }",
         {"v": np.array(["a", "b"], object), "w": _V},
+        ("T13",),
+    ),
+    _text(
+        "a loop of unknown shapes over strings",
+        "B74",
+        """g (int64 m, string[N] s, float[K] v) => (float[A] a) { a = Loop <body: graph = b (int64 i, bool ci, float[P]
+        x) => (bool co, float[Q] xo) { co = Identity (ci) n = Size (s) f = Cast <to = 1> (n) xo = Add (x, f) }> (m,
+        , v) }""",
+        {"m": _M, "s": np.array(["a", "b"], object), "v": np.ones(2, np.float32)},
+        ("T10", "T13"),
     ),
     _text(
         "a sequence as an output",
@@ -451,6 +465,15 @@ RULE_CASES: tuple[RuleCase, ...] = (
         {"v": np.zeros(1, np.float32), "xs": np.arange(4, dtype=np.float32)},
         ("T6",),
     ),
+    _text(
+        "a state of a Scan of known size that grows",
+        "B78",
+        "g (float[1] v, float[4,1] xs) => (float[A] a, float[N] b) { a, b = Scan <num_scan_inputs = 1, body: graph = s"
+        " (float[P] k, float[1] x) => (float[Q] so, float y) { so = Concat <axis = 0> (k, x) y = ReduceSum <keepdims ="
+        " 0> (so) }> (v, xs) }",
+        {"v": np.zeros(1, np.float32), "xs": np.ones((4, 1), np.float32)},
+        ("B67", "T6"),
+    ),
     _custom_operator(),
     _zip_map(),
     _text(
@@ -505,7 +528,26 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "T11",
         "g (bool c, float[6] v) => (float[A] a) { a = If (c) <then_branch: graph = t () => (float[6] p) { p = Identity"
         " (v) }, else_branch: graph = e () => (float q) { q = ReduceSum <keepdims = 0> (v) }> }",
-        {"c": _C, "v": np.ones(6, np.float32)},
+        {"c": np.array(False), "v": np.ones(6, np.float32)},
+        ("B85",),
+    ),
+    _text(
+        "axes that are computed",
+        "T14",
+        "g (float[2,3] v, int64[1] k) => (float[A] y) { ax = Abs (k) y = ReduceSum <keepdims = 0> (v, ax) }",
+        {"v": np.ones((2, 3), np.float32), "k": np.array([1])},
+    ),
+    _text(
+        "a reduction of ScatterND",
+        "T14",
+        'g (float[3] v, int64[1,1] k, float[1] u) => (float[3] y) { y = ScatterND <reduction = "add"> (v, k, u) }',
+        {"v": np.ones(3, np.float32), "k": np.array([[1]]), "u": np.ones(1, np.float32)},
+    ),
+    _text(
+        "a product of integers",
+        "T13",
+        "g (int64[2,2] v) => (int64[2,2] y) { y = MatMul (v, v) }",
+        {"v": np.ones((2, 2), np.int64)},
     ),
     _text(
         "an operator that TensorRT's table lacks",
@@ -513,6 +555,43 @@ RULE_CASES: tuple[RuleCase, ...] = (
         "g (float[2] x) => (float[2] y) { y = Swish (x) }",
         {"x": np.ones(2, np.float32)},
         opset=24,
+    ),
+)
+
+#: Which of them are models of public reports, by name.
+_REPORTS = {
+    "an omitted output": "microsoft/onnxruntime#10361",
+    "a body that is not in order": "onnx/tensorflow-onnx#716",
+    "a body's input with the name of the loop's input": "opendatalab/PDF-Extract-Kit#238",
+    "a body's initializer with an outer name": "onnx/onnx#6955",
+    "a rank that grows": "openvinotoolkit/openvino#25051",
+    "a Reshape to the example's length": "pytorch/pytorch#87677",
+    "an Expand to the example's length": "pytorch/pytorch#107841",
+    "LSTM with layout=1": "opencv/opencv#26456",
+    "GRU with layout=1": "openvinotoolkit/openvino#37820",
+    "RNN with layout=1": "openvinotoolkit/openvino#37819",
+    "GRU with HardSigmoid": "openvinotoolkit/openvino#13470",
+    "a scan output of declared length": "onnx/onnx#8135",
+    "the output of ZipMap": "triton-inference-server/onnxruntime_backend#94",
+    "a Scan without states": "onnx/onnx-tensorrt#543",
+    "a sequence that is built and joined": "onnx/onnx-tensorrt#1044",
+    "directions with other activations": "NVIDIA/TensorRT#1417",
+    "an operator of another domain": "open-mmlab/mmdeploy#2377",
+}
+#: All of them.
+RULE_CASES: tuple[RuleCase, ...] = (
+    *(replace(case, report=_REPORTS.get(case.name, "")) for case in _PROBES),
+    *(
+        RuleCase(
+            item.report,
+            item.rule,
+            text_models.proto(item.text, item.opset),
+            item.inputs,
+            item.also,
+            item.runs,
+            item.report,
+        )
+        for item in REPORTED_MODELS
     ),
 )
 

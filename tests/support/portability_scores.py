@@ -52,9 +52,9 @@ def case_names(numbers: Iterable[int]) -> list[str]:
     return [f"{_MUTATED_KINDS[k // 11 % 2] if k % 11 == 10 else _KINDS[k % len(_KINDS)]} {k}" for k in numbers]
 
 
-def judge_case(name: str) -> str:
-    """Run one case; returns ``loads right, alike wrong: ...`` and the like."""
-    target, kind, _ = name.split(" ")
+def _draw_case(name: str) -> tuple[onnx.ModelProto, dict[str, Any]] | None:
+    """The model of a case and its inputs; None for a program that fails or grows."""
+    _, kind, _ = name.split(" ")
     draw = SeededChoices(name)
     features = frozenset(draw.pick(_FEATURES) for _ in range(draw.integer(1, 4)))
     program = program_generator.draw_program(draw, features)
@@ -62,10 +62,29 @@ def judge_case(name: str) -> str:
     try:
         program_oracle.evaluate(program, feeds)
     except (program_oracle.ProgramFailsError, program_oracle.ProgramTooLargeError):
-        return "no case"
+        return None
     proto = to_onnx(program, insulated=kind != "direct")
     if kind == "mutated":
         draw.pick(_MUTATIONS)(proto, draw)
+    return proto, feeds
+
+
+def describe_case(name: str) -> str:
+    """The model of a case in ONNX text form, and its inputs."""
+    case = _draw_case(name)
+    if case is None:
+        return "no case"
+    feeds = {key: np.asarray(value).tolist() for key, value in case[1].items()}
+    return f"{onnx.printer.to_text(case[0].graph)}\n{feeds}"
+
+
+def judge_case(name: str) -> str:
+    """Run one case; returns ``loads right, alike wrong: ...`` and the like."""
+    case = _draw_case(name)
+    if case is None:
+        return "no case"
+    proto, feeds = case
+    target = name.split(" ")[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         onnx.save(proto, path)
@@ -92,10 +111,10 @@ def _judge(path: Path, model: loopdbg.Model, feeds: Mapping[str, Any], outputs: 
         return "loads right"
     if alike is None:
         return "loads right, not given"
-    predicted = not _differing_rules(model, feeds, findings, target)
-    if alike == predicted:
+    differing = _differing_rules(model, feeds, findings, target)
+    if alike is not bool(differing):
         return "loads right, alike right"
-    return f"loads right, alike wrong: {labels}: predicted {predicted}: {text}"
+    return f"loads right, alike wrong: {labels}: predicted {sorted(differing) or 'alike'}: {text}"
 
 
 @functools.cache
@@ -144,6 +163,7 @@ def _differing_rules(
         if finding.verdict is DIFFERS
         and finding.rule not in _DECIDED_BY_RUN
         and (finding.path not in paths or paths[finding.path].iterations > (finding.rule == "B10"))
+        and (finding.rule != "B10" or any(_has_text(value) for value in (side.outputs or {}).values()))
     }
     if _changes_with_condition(model, feeds, side.outputs or {}):
         rules.add("B1")
@@ -183,6 +203,12 @@ def _obey_conditions(graph: onnx.GraphProto) -> bool:
 
 def _constant(name: str, value: object) -> onnx.NodeProto:
     return helper.make_node("Constant", [], [name], value=onnx.numpy_helper.from_array(np.array(value)))
+
+
+def _has_text(value: Any) -> bool:
+    """Whether a tensor has a string that is not empty."""
+    array = np.asarray(value)
+    return bool(array.dtype.hasobject and any(array.reshape(-1)))
 
 
 def _is_wide(value: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ....runtime.errors import UnsupportedError, one_line
 from ....runtime.graph import (
+    MAIN,
     BackEdge,
     Graph,
     Loop,
@@ -22,10 +23,12 @@ from ....runtime.graph import (
     TensorType,
     Value,
     body_results_in_file,
+    walk,
 )
 from ....runtime.model import Data
 from ...peers.process import LoadedModel, Peer, PeerError
 from ...portability.check import match_loop_rules
+from ...portability.operator_rules import computes_integers_in_float
 from ...portability.rule_context import unread_parameters
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
@@ -68,6 +71,8 @@ def compare_free_running(
     if outputs is None:
         result.add_note("free-running: not compared, since ours was ended by the limit of iterations")
         return result
+    for values in (inputs, outputs):
+        profile.add_values({name: _as_arrays(value) for name, value in values.items()}, MAIN)
     if peer.name == "openvino" and profile.first_wide_value is not None:
         name, location = profile.first_wide_value
         result.add_note(
@@ -91,6 +96,10 @@ def compare_free_running(
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
     reasons += [reason for info in profile.loops.values() for reason in rules_of_profile(info)]
     reasons += [DivergenceReason(match.rule, match.text) for match in match_loop_rules(side.model.graph)]
+    if profile.first_rounded_value is not None and any(map(computes_integers_in_float, walk(side.model.graph))):
+        name, location = profile.first_rounded_value
+        text = f"'{name}' is an integer beyond 2^24 at {location}, which openvino's float32 arithmetic rounds."
+        reasons.append(DivergenceReason("B88", text))
     feeds = peer_feeds(side, inputs)
     loaded = None
     try:

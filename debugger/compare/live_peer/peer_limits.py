@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from ....runtime.frame import Frame
 from ....runtime.graph import Loop, TensorType, Value
 
 _INT32 = np.iinfo(np.int32)
+#: Larger integers are not exact in float32.
+_MAX_FLOAT32_INTEGER = 1 << 24
 
 
 @dataclass
@@ -38,6 +41,16 @@ class RunProfile:
     loops: dict[str, LoopProfile] = field(default_factory=dict)
     #: The name and the location of the first value that does not fit 32 bits; None if all fit.
     first_wide_value: tuple[str, str] | None = None
+    #: The same of integers that float32 rounds.
+    first_rounded_value: tuple[str, str] | None = None
+
+    def add_values(self, values: Mapping[str, Any], location: str) -> None:
+        """Record how large integers are."""
+        for name, value in values.items():
+            if self.first_wide_value is None and exceeds_int32(value):
+                self.first_wide_value = name, location
+            if self.first_rounded_value is None and _largest_integer(value) > _MAX_FLOAT32_INTEGER:
+                self.first_rounded_value = name, location
 
     def add_boundary(self, frame: Frame) -> None:
         """Record a boundary."""
@@ -46,11 +59,7 @@ class RunProfile:
         profile = self.loops.setdefault(frame.path, LoopProfile(loop))
         profile.trips = frame.iteration
         carried = frame.carried
-        if self.first_wide_value is None:
-            for name, value in carried.items():
-                if exceeds_int32(value):
-                    self.first_wide_value = name, f"{frame.path}, iteration {frame.iteration}"
-                    break
+        self.add_values(carried, f"{frame.path}, iteration {frame.iteration}")
         if not frame.iteration:
             for edge in loop.back_edges:
                 profile.initial_types[edge.result] = _tensor_type(carried[edge.param.name])
@@ -84,6 +93,12 @@ def exceeds_int32(value: Any) -> bool:
     if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64) or not value.size:
         return False
     return bool(value.max() > _INT32.max or value.min() < _INT32.min)
+
+
+def _largest_integer(value: Any) -> int:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or not value.size:
+        return 0
+    return max(abs(int(value.min())), abs(int(value.max())))
 
 
 def is_float64(value: Any) -> bool:

@@ -243,14 +243,30 @@ def _strings(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
     if trips is not None and trips <= 1:
         return
     defined = _own_values(loop.body)
-    invariant = {edge.param for edge in loop.back_edges if sources.skip_identities(edge.result) is edge.param}
+    read = values_read(loop.body)
+    initials = [edge.initial for edge in loop.back_edges]
+    reread = {
+        edge.param
+        for edge in loop.back_edges
+        if sources.skip_identities(edge.result) is edge.param
+        or edge.initial in read
+        or initials.count(edge.initial) > 1
+    }
     emptied: set[Value] = set()
+    results: list[Value] = []
     for scan in loop.scan_outputs:
         kind = scan.result.type
         source = sources.skip_identities(scan.result)
         if not isinstance(kind, TensorType) or kind.dtype is None or not kind.dtype.hasobject:
             continue
-        if source is scan.result or (source not in invariant if source in defined else _is_constant(source, sources)):
+        results.append(scan.result)
+        if results.count(scan.result) == 2:
+            yield Note(
+                "B10",
+                f"onnxruntime would not fill '{scan.outer.name}': it moves the strings of '{scan.result.name}' into an"
+                " earlier scan output.",
+            )
+        if source is scan.result or (source not in reread if source in defined else _is_constant(source, sources)):
             continue
         if source not in emptied:
             yield Note(

@@ -19,6 +19,8 @@ from loopdbg.debugger.portability.known_differences import (
     TENSORRT,
     TargetVerdict,
 )
+from loopdbg.runtime.errors import UnsupportedError
+from onnx_node_tests import load_node_tests
 from portability_models import RULE_CASES, SOUND_CASES, RuleCase
 from text_models import SAMPLES, load_proto
 
@@ -88,3 +90,21 @@ def test_models_of_rules_are_what_they_claim() -> None:
             outputs = load_proto(case.model).run(case.inputs)
             assert all(isinstance(value, np.ndarray | list) for value in outputs.values()), case.name
         assert isinstance(case.model, onnx.ModelProto)
+
+
+def test_no_rule_of_the_specification_applies_to_a_node_test() -> None:
+    applied: dict[str, set[str]] = {}
+    for test in load_node_tests()[::2]:
+        try:
+            graph = load_proto(test.model).graph
+        except UnsupportedError:
+            continue
+        rules = {finding.rule for finding in findings_for(match_rules(graph), [SPECIFICATION])}
+        if rules:
+            applied[test.name] = rules
+    assert applied == {}
+
+
+def test_sixty_models_are_of_public_reports() -> None:
+    reports = [case.report for case in RULE_CASES if case.report]
+    assert len(reports) == len(set(reports)) >= 60
