@@ -560,6 +560,21 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         ("values", "failure"),
         remedy="count in the loop: carry a number",
     ),
+    "B91": KnownDifference(
+        "OpenVINO reads a constant without elements as a scalar, and refuses a loop that carries it, such as the cache"
+        " of a decoder",
+        {OPENVINO: NO},
+        ("failure", "values"),
+        ("loopdbg repro of an exported decoder", PROBE),
+        remedy="make the empty tensor with ConstantOfShape, which OpenVINO computes",
+    ),
+    "B92": KnownDifference(
+        "OpenVINO reads a constant without elements as a scalar: Shape, Size, Cast, Identity and reductions of it"
+        " differ",
+        {OPENVINO: DIFFERS},
+        ("values",),
+        remedy="make the empty tensor with ConstantOfShape, which OpenVINO computes",
+    ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
         {ONNXRUNTIME: NO, SPECIFICATION: NO},

@@ -194,6 +194,18 @@ def _differs_from_initial(edge: BackEdge, source: Value, loop: Loop) -> bool:
     )
 
 
+def empty_constants(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Initial values that are constants without elements, such as the cache of a decoder."""
+    for edge in loop.back_edges:
+        data = context.constant(edge.initial) if isinstance(edge.initial, Value) else None
+        if data is not None and not data.size:
+            yield (
+                "B91",
+                f"OpenVINO refuses this loop: it reads the initial value of '{edge.param.name}', a constant of shape"
+                f" {list(data.shape)}, as a scalar.",
+            )
+
+
 def carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values of types that OpenVINO or TensorRT compute in another type, or not at all."""
     computed = [edge for edge in loop.back_edges if context.producers.skip_identities(edge.result) is not edge.param]
@@ -269,6 +281,7 @@ LOOP_RULES: tuple[LoopRule, ...] = (
     control_types,
     initial_types,
     carried_shapes,
+    empty_constants,
     carried_types,
     outer_values_of_scans,
     repeated_input_names,

@@ -27,6 +27,7 @@ _FLOAT_COMPUTED = frozenset(
      "ReduceMin", "ReduceProd", "ReduceSum")
 )  # fmt: skip
 _MAX_EXACT_INTEGER = 1 << 24
+_SHAPE_READERS = ("Cast", "Identity", "Shape", "Size")
 #: Operators that do not look at the strings that they get.
 _STRING_BLIND = ("Constant", "Identity", "Shape", "Size")
 
@@ -215,6 +216,19 @@ def large_integers(node: Node, scope: RuleScope, context: RuleContext) -> Iterat
                 return
 
 
+def empty_constants(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+    """Constants without elements whose shape matters."""
+    if node.domain or not (node.op_type in _SHAPE_READERS or node.op_type.startswith("Reduce")):
+        return
+    value = next(iter(node.inputs), None)
+    data = context.constant(value)
+    if value is not None and data is not None and not data.size:
+        yield (
+            "B92",
+            f"OpenVINO reads '{value.name}' of {node.op_type} '{node.name}', which has no elements, as a scalar.",
+        )
+
+
 def squeezed_sizes(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A Squeeze of a dimension that is declared with another size than one."""
     if not isinstance(node, Operation) or node.domain or node.op_type != "Squeeze":
@@ -239,5 +253,6 @@ NODE_RULES: tuple[NodeRule, ...] = (
     boolean_choices,
     scalar_expansions,
     large_integers,
+    empty_constants,
     squeezed_sizes,
 )

@@ -128,15 +128,17 @@ class RuleContext:
         """The data of a constant, also of a Constant node; None where it is none."""
         if value is None:
             return None
-        node = self.producers.get(self.producers.skip_identities(value))
+        source = self.producers.skip_identities(value)
+        node = self.producers.get(source)
         if isinstance(node, Operation) and node.op_type == "Constant" and not node.domain:
             data = next(iter(node.attributes.values()), None)
             return data if isinstance(data, np.ndarray) else None
-        return value.constant
+        return source.constant
 
     def is_static(self, value: Value) -> bool:
         """Whether the shape of a tensor is declared, and has no unknown dimension."""
-        return self.is_constant(value) or has_known_shape(value)
+        shape = value.type.shape if isinstance(value.type, TensorType) else None
+        return self.is_constant(value) or (shape is not None and all(isinstance(dim, int) for dim in shape))
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant of the model."""
@@ -153,12 +155,6 @@ SEQUENCE_PRODUCERS = frozenset(
 )
 
 
-def has_known_shape(value: Value) -> bool:
-    """Whether a tensor is declared with a number for each dimension."""
-    shape = value.type.shape if isinstance(value.type, TensorType) else None
-    return shape is not None and all(isinstance(dim, int) for dim in shape)
-
-
 def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
     """The values of a body that are computed from some values, and those values."""
     derived = set(sources)
@@ -172,24 +168,9 @@ def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
 
 
 def unread_parameters(loop: Loop) -> list[BackEdge]:
-    """The back edges whose parameter the body does not read: only the initial value and the last result matter.
-
-    Not those of known shape whose result is the initial value itself, or that carry the same as a parameter that is
-    read."""
+    """The back edges whose parameter the body does not read: only the initial value and the last result matter."""
     read = values_read(loop.body)
-    producers = ProducerMap.for_graph(loop.body)
-    sources = {edge: producers.skip_identities(edge.result) for edge in loop.back_edges}
-    carried = {(edge.initial, sources[edge]) for edge in loop.back_edges if edge.param in read}
-    return [
-        edge
-        for edge in loop.back_edges
-        if edge.param not in read
-        and not (
-            isinstance(edge.initial, Value)
-            and has_known_shape(edge.initial)
-            and (sources[edge] is edge.initial or (edge.initial, sources[edge]) in carried)
-        )
-    ]
+    return [edge for edge in loop.back_edges if edge.param not in read]
 
 
 @cache

@@ -432,6 +432,15 @@ CASES: dict[str, list[NoteCase]] = {
             (ORT,),
         ),
         NoteCase(
+            """g (int64 n, string v) => (string a, string[N] s, string[M] r) { a, s, r = Loop <body: graph = b (int64 i,
+              bool ci, string x) => (bool co, string xo, string e, string e) {
+                co = Identity (ci) xo = StringConcat (x, x) e = StringConcat (x, v) }> (n, , v) }""",
+            "onnxruntime would not fill 'r'",
+            ["q" * 8, ["qq", "qqq", "qqqqq"], ["", "", ""]],
+            {"n": np.int64(3), "v": strings("q")},
+            (ORT,),
+        ),
+        NoteCase(
             OUTER_STRINGS.format(shape="[2]", node="Identity (words)"),
             "onnxruntime would fill only the first row of 'rows'",
             None,

@@ -532,6 +532,23 @@ _PROBES: tuple[RuleCase, ...] = (
         ("B85",),
     ),
     _text(
+        "the empty cache of a decoder",
+        "B91",
+        """g (int64 m, bool c, float[1,1,1,4] v) => (float[2,1,1,N,4] y) { e = Constant <value = float[2,1,1,0,4] {}> ()
+        y = Loop <body: graph = b (int64 i, bool ci, float[P,Q,R,S,T] p) => (bool co, float[A,B,C,D,E] po) { co =
+        Identity (ci) z = Constant <value = int64 {0}> () o = Constant <value = int64 {1}> () ax = Constant <value =
+        int64[1] {0}> () k0 = Gather <axis = 0> (p, z) k1 = Gather <axis = 0> (p, o) n0 = Concat <axis = 2> (k0, v) n1
+        = Concat <axis = 2> (k1, v) u0 = Unsqueeze (n0, ax) u1 = Unsqueeze (n1, ax) po = Concat <axis = 0> (u0, u1) }>
+        (m, c, e) }""",
+        {"m": _M, "c": _C, "v": np.ones((1, 1, 1, 4), np.float32)},
+    ),
+    _text(
+        "the shape of a constant without elements",
+        "B92",
+        "g (float v) => (int64[2] y, float z) { e = Constant <value = float[0,2] {}> () y = Shape (e) z = Neg (v) }",
+        {"v": _V},
+    ),
+    _text(
         "axes that are computed",
         "T14",
         "g (float[2,3] v, int64[1] k) => (float[A] y) { ax = Abs (k) y = ReduceSum <keepdims = 0> (v, ax) }",
