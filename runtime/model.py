@@ -411,14 +411,16 @@ class Model:
 
         Args:
             inputs: As for :meth:`run`.
-            type_name: ``float16`` or ``bfloat16``.
+            type_name: ``float16``, ``bfloat16`` or ``int8``, where the operands of products and convolutions are
+                quantised.
             only: Names of the nodes that are narrow, or patterns such as ``*MatMul*``; all where not given.
             keep: Names of nodes that stay float32, or patterns.
             tolerance: Find the nodes that have to stay float32 for a relative error of the outputs of this at most: the
                 largest difference, divided by the largest number.
             seconds: How long nodes are tried, about.
             max_iterations: As for :meth:`run`.
-            save: Write the model with Casts around the narrow nodes (ONNX), without those found by ``tolerance``.
+            save: Write the model with Casts around the narrow nodes, or with their operands quantised (ONNX), without
+                those found by ``tolerance``.
 
         Returns:
             The :class:`Precision`; its ``str()`` is a report.

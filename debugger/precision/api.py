@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +20,14 @@ from ..compare.proof.delta_debugging import smaller_subsets
 from ..describe.node_text import NodeFormatter
 from ..describe.value_names import display_name
 from .mixed_graph import NARROW_TYPES
-from .report import NodePrecision, Precision, ValuePrecision, WideNodes
+from .quantised_graph import PRODUCTS, QUANTISED_TYPE
+from .report import FirstLoss, NodePrecision, Precision, ValuePrecision, WideNodes
 from .runs import Deadline, PrecisionRuns, ValueErrors, compare_in_lockstep
 
+#: The decimal digits of a number: those of its significand, and of a quantised one those of 256 steps.
+_DECIMAL_DIGITS = {"float16": 11 * math.log10(2), "bfloat16": 8 * math.log10(2), QUANTISED_TYPE: 8 * math.log10(2)}
+#: How many units of rounding an error has to be to be more than rounding.
+_BEYOND_ROUNDING = 8
 #: The shares of the time for runs in which one node is narrow, and for the search of wide nodes.
 _SINGLE_SHARE = 0.4
 
@@ -46,8 +51,9 @@ def try_precision(
 ) -> Precision:
     """Run a model in a narrower type next to the same run in float32; see :meth:`Model.precision`. With
     ``reports_partial``, Ctrl-C ends the search for nodes as the end of the time does."""
-    if type_name not in NARROW_TYPES:
-        raise UsageError(f"there is no narrower type '{type_name}'; they are {', '.join(NARROW_TYPES)}")
+    type_names = (*NARROW_TYPES, QUANTISED_TYPE)
+    if type_name not in type_names:
+        raise UsageError(f"there is no narrower type '{type_name}'; they are {', '.join(type_names)}")
     if save is not None and model.graph.system is not System.ONNX:
         raise UsageError(f"{save}: only ONNX models can be saved with nodes in {type_name}")
     trial = _Trial(model, PrecisionRuns(model, inputs or {}, type_name, max_iterations), only, keep, reports_partial)
@@ -70,11 +76,8 @@ class _Trial:
         self.model, self.runs = model, runs
         self._reports_partial = reports_partial
         self._interrupted = False
-        self.narrow = [
-            node
-            for node in _selected(runs.nodes, only or ["*"], runs.type_name)
-            if node not in _selected(runs.nodes, keep, runs.type_name)
-        ]
+        kept = _selected(runs.nodes, keep, runs.type_name)
+        self.narrow = [node for node in _chosen(runs, only) if node not in kept]
         self.unsupported: list[Operation] = []
         self._described: dict[Operation, NodePrecision] = {}
         self._formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
@@ -111,6 +114,7 @@ class _Trial:
             tuple(self._value(errors) for errors in lockstep.values.values()),
             tuple(sorted(self._described.values(), key=lambda node: 1.0 if node.error is None else -node.error)),
             tuple(map(self._describe, self.unsupported)),
+            first_loss=self._first_loss(lockstep.values.values()),
             parted=lockstep.parted,
             failure="" if run.error is None else str(run.error),
             runs=self.runs.count,
@@ -173,23 +177,55 @@ class _Trial:
         return NodePrecision(in_file.name, node.op_type, place, text)
 
     def _value(self, errors: ValueErrors) -> ValuePrecision:
-        largest = largest_finite(self.runs.type_name)
+        relative = errors.by_metric["relative"]
+        largest = math.inf if self.runs.type_name == QUANTISED_TYPE else largest_finite(self.runs.type_name)
         producer = self._formatter.origins.get(errors.value)
         return ValuePrecision(
             display_name(errors.value),
             errors.loop,
             "" if producer is None else f"{producer.op_type} '{producer.name}'",
             errors.value in self._carried,
-            tuple(errors.relative),
-            _growth_factor(errors.relative),
+            tuple(relative),
+            _growth_factor(relative),
             largest / errors.largest if errors.largest else math.inf,
             errors.overflow,
             errors.underflow,
+            {name: tuple(series) for name, series in errors.by_metric.items() if name != "relative"},
+            _dead_digits(relative[-1] if relative else 0.0, self.runs.type_name),
         )
+
+    def _first_loss(self, values: Iterable[ValueErrors]) -> FirstLoss | None:
+        """The first error beyond rounding; values are in the order in which they are computed. Loops come first."""
+        threshold = _BEYOND_ROUNDING * 10.0 ** -_DECIMAL_DIGITS[self.runs.type_name]
+        losses = []
+        for order, errors in enumerate(values):
+            hits = (k for k, error in enumerate(errors.by_metric["relative"]) if error > threshold)
+            iteration = next(hits, None)
+            if iteration is not None:
+                losses.append((errors.loop == MAIN, iteration, order, errors))
+        if not losses:
+            return None
+        _, iteration, _, errors = min(losses, key=lambda loss: loss[:3])
+        value = self._value(errors)
+        return FirstLoss(value.name, value.node, value.loop, iteration, value.errors[iteration])
 
     @property
     def _carried(self) -> set[Value]:
         return {edge.result for loop in loops(self.model.graph) for edge in loop.back_edges}
+
+
+def _chosen(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
+    """The nodes that are tried.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if only or runs.type_name != QUANTISED_TYPE:
+        return _selected(runs.nodes, only or ["*"], runs.type_name)
+    products = [node for node in runs.nodes if node.op_type in PRODUCTS]
+    if not products:
+        raise UsageError(f"there is no product or convolution; name the nodes: --as {QUANTISED_TYPE}:NODES")
+    return products
 
 
 def _selected(nodes: Sequence[Operation], patterns: Sequence[str], type_name: str) -> list[Operation]:
@@ -225,6 +261,12 @@ def _growth_factor(errors: Sequence[float]) -> float | None:
         return None
     (first, begin), (last, end) = known[0], known[-1]
     return float(np.exp(math.log(end / begin) / (last - first)))
+
+
+def _dead_digits(error: float, type_name: str) -> float:
+    """The decimal digits of a type that are wrong with a relative error."""
+    digits = _DECIMAL_DIGITS[type_name]
+    return 0.0 if error == 0 else min(digits, max(0.0, digits + math.log10(error))) if error < math.inf else digits
 
 
 def _save(runs: PrecisionRuns, narrow: Collection[Operation], path: Path) -> None:

@@ -51,69 +51,87 @@ def mixed_graph(
         type_name: a key of :data:`NARROW_TYPES`.
         dtypes: the types of values in a run.
     """
-    return _Narrowing(set(narrow), type_name, dtypes, graph).graph(graph, {})
+    return _Narrowing(narrow, type_name, dtypes, graph).graph(graph, {})
 
 
-class _Narrowing:
+class NodeReplacement:
+    """A copy of a graph, and of the graphs inside it, in which some nodes are replaced."""
+
+    def __init__(self, chosen: Collection[Operation]) -> None:
+        self._chosen = set(chosen)
+
+    def graph(self, graph: Graph, visible: Mapping[Value, Value]) -> Graph:
+        """A copy of a graph; ``visible``: values that exist in another form too."""
+        new = copy.copy(graph)
+        known = dict(visible)
+        new.nodes = [replacement for node in graph.nodes for replacement in self._replace(node, known)]
+        return new
+
+    def _replace(self, node: Node, known: dict[Value, Value]) -> list[Node]:
+        """What becomes of a node."""
+        if isinstance(node, If):
+            branch = copy.copy(node)
+            branch.then_branch = self.graph(node.then_branch, known)
+            branch.else_branch = self.graph(node.else_branch, known)
+            return [branch]
+        if isinstance(node, Loop):
+            loop = copy.copy(node)
+            loop.body = self.graph(node.body, known)
+            if node.condition_node_count is not None:
+                tested = node.body.nodes[: node.condition_node_count]
+                loop.condition_node_count = sum(len(self._replace(inner, dict(known))) for inner in tested)
+            return [loop]
+        return self.operation(node, known) if isinstance(node, Operation) and node in self._chosen else [node]
+
+    def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
+        """What becomes of a chosen node."""
+        raise NotImplementedError
+
+
+def synthetic_node(
+    name: str, op_type: str, version: int, inputs: list[Value], output: Value, attributes: dict[str, Any]
+) -> ResolvedOperation:
+    """A node of a standard ONNX operator."""
+    operands: list[Value | None] = [*inputs]
+    plain = Operation(name, op_type, "", version, operands, [output], attributes)
+    operator = resolve(plain, System.ONNX)
+    return ResolvedOperation(name, op_type, "", version, operands, [output], attributes, op=operator)
+
+
+class _Narrowing(NodeReplacement):
     def __init__(
-        self, narrow: set[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]], main: Graph
+        self, narrow: Collection[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]], main: Graph
     ) -> None:
-        self._narrow, self._type_name, self._dtypes = narrow, type_name, dtypes
+        super().__init__(narrow)
+        self._type_name, self._dtypes = type_name, dtypes
         # One model has one version of an operator set.
         self._cast_version = main.opsets.get("", _CAST_VERSION) if main.system is System.ONNX else _CAST_VERSION
         self._dtype, self._number = NARROW_TYPES[type_name]
 
-    def graph(self, graph: Graph, visible: Mapping[Value, Value]) -> Graph:
-        """A copy of a graph; ``visible``: values that exist in the narrower type too."""
-        new = copy.copy(graph)
-        narrow_values = dict(visible)
-        new.nodes = [replacement for node in graph.nodes for replacement in self.nodes(node, narrow_values)]
-        return new
-
-    def nodes(self, node: Node, narrow_values: dict[Value, Value]) -> list[Node]:
-        """What becomes of a node."""
-        if isinstance(node, If):
-            branch = copy.copy(node)
-            branch.then_branch = self.graph(node.then_branch, narrow_values)
-            branch.else_branch = self.graph(node.else_branch, narrow_values)
-            return [branch]
-        if isinstance(node, Loop):
-            loop = copy.copy(node)
-            loop.body = self.graph(node.body, narrow_values)
-            if node.condition_node_count is not None:
-                tested = node.body.nodes[: node.condition_node_count]
-                loop.condition_node_count = sum(len(self.nodes(inner, dict(narrow_values))) for inner in tested)
-            return [loop]
-        if not isinstance(node, Operation) or node not in self._narrow:
-            return [node]
+    def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
         new_nodes: list[Node] = []
-        inputs = [self._narrow_input(value, narrow_values, new_nodes) for value in node.inputs]
+        inputs = [self._narrow_input(value, known, new_nodes) for value in node.inputs]
         outputs = [None if value is None else self._value(value) for value in node.outputs]
         computing = copy.copy(node)
         computing.inputs, computing.outputs = inputs, outputs
         new_nodes.append(computing)
         for original, value in zip(node.outputs, outputs, strict=True):
             if original is not None and value is not None:
-                narrow_values[original] = value
+                known[original] = value
                 new_nodes.append(self._cast(value, original, TensorProto.FLOAT))
         return new_nodes
 
-    def _narrow_input(
-        self, value: Value | None, narrow_values: dict[Value, Value], new_nodes: list[Node]
-    ) -> Value | None:
+    def _narrow_input(self, value: Value | None, known: dict[Value, Value], new_nodes: list[Node]) -> Value | None:
         if value is None or self._dtypes.get(value) != WIDE_TYPE:
             return value
-        if value not in narrow_values:
-            narrow_values[value] = self._value(value)
-            new_nodes.append(self._cast(value, narrow_values[value], self._number))
-        return narrow_values[value]
+        if value not in known:
+            known[value] = self._value(value)
+            new_nodes.append(self._cast(value, known[value], self._number))
+        return known[value]
 
     def _value(self, value: Value) -> Value:
         shape = value.type.shape if isinstance(value.type, TensorType) else None
         return Value(f"{value.name}_{self._type_name}", TensorType(self._dtype, shape))
 
     def _cast(self, source: Value, target: Value, number: int) -> ResolvedOperation:
-        name, attributes = f"{target.name}_cast", {"to": number}
-        plain = Operation(name, "Cast", "", self._cast_version, [source], [target], attributes)
-        operator = resolve(plain, System.ONNX)
-        return ResolvedOperation(name, "Cast", "", self._cast_version, [source], [target], attributes, op=operator)
+        return synthetic_node(f"{target.name}_cast", "Cast", self._cast_version, [source], target, {"to": number})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...runtime.graph import MAIN
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
-from .runs import Errors
+from .quantised_graph import QUANTISED_TYPE, SCHEME
+from .runs import METRICS, Errors
 
 #: Nodes and values that are listed, and characters of a node's text.
 _MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 15, 8, 60
@@ -18,6 +19,34 @@ _MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 15, 8, 60
 _SHOWN_ITERATIONS = 6
 #: A value with less headroom than this factor is listed.
 _LITTLE_HEADROOM = 8.0
+
+
+#: Tools that take the names of nodes that have to stay wide, and how.
+_BLOCK_LIST_TEXTS: Mapping[str, str] = {
+    "onnxconverter-common": "node_block_list={names!r}",
+    "polygraphy": """\
+import tensorrt as trt
+
+WIDE = {names!r}
+
+
+def postprocess(network):
+    for layer in network:
+        if layer.name in WIDE:
+            layer.precision = trt.float32
+            for k in range(layer.num_outputs):
+                layer.set_output_type(k, trt.float32)""",
+    "nncf": "ignored_scope=nncf.IgnoredScope(names={names!r})",
+}
+BLOCK_LISTS = tuple(_BLOCK_LIST_TEXTS)
+_METRIC_TITLES = {
+    "absolute": "largest error",
+    "ulp": "largest error in float32's units of the last place",
+    "snr": "SNR in dB",
+    "cosine": "cosine similarity",
+}
+#: Fewer digits are those of rounding itself.
+_SHOWN_DEAD_DIGITS = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,7 +66,9 @@ class NodePrecision:
 class ValuePrecision:
     """A value of a loop's body, or of the main graph, in the run in which all chosen nodes are narrow.
 
-    ``carried``: a back edge carries it. ``errors``: relative errors by iteration. ``factor``: by which the error grows
+    ``carried``: a back edge carries it. ``errors``: relative errors by iteration; ``metrics``: those of other kinds, by
+    name (absolute, ulp, snr, cosine). ``dead_digits``: the decimal digits of the type that are wrong at the end.
+    ``factor``: by which the error grows
     from one iteration to the next, on average; None where it does not begin or end with an error. ``headroom``: the
     largest number of the narrower type, divided by the largest of the value. ``overflow``, ``underflow``: the first
     iteration in which the narrow run alone is not finite, or zero throughout.
@@ -52,6 +83,8 @@ class ValuePrecision:
     headroom: float
     overflow: int | None
     underflow: int | None
+    metrics: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    dead_digits: float = 0.0
 
     @property
     def digits(self) -> float:
@@ -65,6 +98,21 @@ class ValuePrecision:
 
 
 @dataclass(frozen=True)
+class FirstLoss:
+    """The first error that is larger than rounding explains: of which value, the node that computes it, and where."""
+
+    name: str
+    node: str
+    loop: str
+    iteration: int
+    error: float
+
+    def __str__(self) -> str:
+        place = "" if self.loop == MAIN else f" in iteration {self.iteration} of {self.loop}"
+        return f"first error beyond rounding: {self.name} ({self.node}){place}: {self.error:.2g}"
+
+
+@dataclass(frozen=True)
 class WideNodes:
     """The nodes that have to stay wide for an error of ``tolerance``. ``error``: that of the run in which they are;
     ``minimal``: without any one of them the error would be larger (each was tried)."""
@@ -73,6 +121,20 @@ class WideNodes:
     nodes: tuple[NodePrecision, ...]
     error: float
     minimal: bool
+
+    def block_list(self, tool: str = BLOCK_LISTS[0]) -> str:
+        """The names of the nodes as a tool takes them.
+
+        Args:
+            tool: ``onnxconverter-common``: an argument of ``convert_float_to_float16``; ``polygraphy``: a script for
+                ``--trt-network-postprocess-script``, with ``--fp16 --precision-constraints obey``; ``nncf``: an
+                argument of ``nncf.quantize``.
+
+        >>> precision.wide_nodes.block_list("nncf")
+        "ignored_scope=nncf.IgnoredScope(names=['Mul_0'])"
+        """
+        names = list(dict.fromkeys(node.name for node in self.nodes))
+        return _BLOCK_LIST_TEXTS[tool].format(names=names)
 
 
 @dataclass(frozen=True)
@@ -98,6 +160,7 @@ class Precision:
     nodes: tuple[NodePrecision, ...]
     unsupported: tuple[NodePrecision, ...] = ()
     wide_nodes: WideNodes | None = None
+    first_loss: FirstLoss | None = None
     parted: str = ""
     failure: str = ""
     runs: int = 0
@@ -128,12 +191,15 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def precision_lines(precision: Precision) -> Iterator[str]:
-    """The lines of a report."""
+def precision_lines(precision: Precision, metric: str = METRICS[0], block_list: str = BLOCK_LISTS[0]) -> Iterator[str]:
+    """The lines of a report. ``metric``: of the errors by iteration; ``block_list``: the format of the nodes that stay
+    wide."""
     yield (
         f"{escape_unprintable(precision.model)} in {precision.type_name}: {precision.narrow_count} of "
         f"{count_text(precision.node_count, 'node')} with float32 results, next to the same run in float32"
     )
+    if precision.type_name == QUANTISED_TYPE:
+        yield f"  {SCHEME}"
     if precision.failure:
         yield f"  the narrow run fails: {precision.failure}"
     for name, errors in precision.outputs.items():
@@ -142,12 +208,14 @@ def precision_lines(precision: Precision) -> Iterator[str]:
         yield f"  {escape_unprintable(path)}: {count_text(narrow_count, 'iteration')}, {wide_count} in float32"
     if precision.parted:
         yield f"  {escape_unprintable(precision.parted)}"
+    if precision.first_loss is not None:
+        yield f"  {escape_unprintable(str(precision.first_loss))}"
     for node in precision.unsupported:
         yield f"  {_title(node)} cannot be run in {precision.type_name}: it stays wide"
-    yield from _value_lines(precision)
+    yield from _value_lines(precision, metric)
     yield from _node_lines(precision)
     if precision.wide_nodes is not None:
-        yield from _wide_lines(precision, precision.wide_nodes)
+        yield from _wide_lines(precision, precision.wide_nodes, block_list)
 
 
 def _errors_text(errors: Errors) -> str:
@@ -162,7 +230,7 @@ def _errors_text(errors: Errors) -> str:
     )
 
 
-def _value_lines(precision: Precision) -> Iterator[str]:
+def _value_lines(precision: Precision, metric: str) -> Iterator[str]:
     """Values that leave the range of the type, and the errors of carried ones."""
     for kind, text in (("overflow", "is not finite"), ("underflow", "is 0 throughout")):
         affected = [value for value in precision.values if getattr(value, kind) is not None]
@@ -178,11 +246,14 @@ def _value_lines(precision: Precision) -> Iterator[str]:
     loops = dict.fromkeys(value.loop for value in precision.values if value.carried)
     for loop in loops:
         yield ""
-        yield f"relative error of what loop {escape_unprintable(loop)} carries, by iteration"
+        title = "relative error" if metric == METRICS[0] else _METRIC_TITLES[metric]
+        yield f"{title} of what loop {escape_unprintable(loop)} carries, by iteration"
         carried = [value for value in precision.values if value.carried and value.loop == loop]
         for value in carried[:_MOST_VALUES]:
+            series = value.errors if metric == METRICS[0] else value.metrics.get(metric, ())
             factor = "" if value.factor is None else f"; times {value.factor:.3g} an iteration"
-            yield f"  {escape_unprintable(value.name)}: {_series_text(value.errors)}{factor}"
+            dead = f"; {value.dead_digits:.1f} digits dead" if value.dead_digits >= _SHOWN_DEAD_DIGITS else ""
+            yield f"  {escape_unprintable(value.name)}: {_series_text(series)}{factor}{dead}"
 
 
 def _value_title(value: ValuePrecision) -> str:
@@ -215,7 +286,7 @@ def _node_lines(precision: Precision) -> Iterator[str]:
         yield f"  {count_text(untried, 'node')} not tried: {reason}"
 
 
-def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:
+def _wide_lines(precision: Precision, result: WideNodes, block_list: str) -> Iterator[str]:
     yield ""
     if not result.nodes:
         yield f"all nodes can be narrow: the error of {result.error:.2g} is within {result.tolerance:g}"
@@ -228,7 +299,7 @@ def _wide_lines(precision: Precision, result: WideNodes) -> Iterator[str]:
     )
     for node in result.nodes:
         yield f"  {_title(node)}"
-    yield f"node_block_list={list(dict.fromkeys(node.name for node in result.nodes))!r}"
+    yield from result.block_list(block_list).splitlines()
 
 
 def _title(node: NodePrecision) -> str:

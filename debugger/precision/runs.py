@@ -16,6 +16,7 @@ from ...runtime.graph import Array, Graph, Operation, Value
 from ...runtime.model import Data, Model
 from ...runtime.plan.plan import compile_graph
 from .mixed_graph import WIDE_TYPE, is_narrowable, mixed_graph
+from .quantised_graph import QUANTISED_TYPE, ValueRange, calibration_graph, quantised_graph
 
 #: Iterations of which the errors are kept for each value.
 MAX_ITERATIONS_KEPT = 100_000
@@ -26,8 +27,9 @@ class Errors:
     """How far a narrow result is from the wide one.
 
     ``absolute``: the largest difference; ``relative``: that divided by the largest number of the wide result; ``snr``:
-    signal to noise ratio in dB; ``cosine``: similarity of directions. ``nonfinite``: numbers that are NaN or infinite
-    in the narrow result alone, which count for nothing else but make ``relative`` infinite.
+    signal to noise ratio in dB; ``cosine``: similarity of directions; ``ulp``: the largest difference in units of the
+    last place that float32 has there. ``nonfinite``: numbers that are NaN or infinite in the narrow result alone, which
+    count for nothing else but make ``relative`` infinite.
     """
 
     absolute: float
@@ -35,12 +37,17 @@ class Errors:
     snr: float
     cosine: float
     nonfinite: int = 0
+    ulp: float = 0.0
+
+
+#: What is known about the errors of each iteration.
+METRICS = ("relative", "absolute", "ulp", "snr", "cosine")
 
 
 def errors_between(expected: Array, narrow: Array) -> Errors:
     """The errors of a narrow result; infinite where its shape is another one."""
     if expected.shape != narrow.shape:
-        return Errors(math.inf, math.inf, -math.inf, 0.0, narrow.size)
+        return Errors(math.inf, math.inf, -math.inf, 0.0, narrow.size, math.inf)
     a, b = expected.astype(np.float64).reshape(-1), narrow.astype(np.float64).reshape(-1)
     finite = np.isfinite(a) & np.isfinite(b)
     nonfinite = int((np.isfinite(a) & ~np.isfinite(b)).sum())
@@ -58,6 +65,7 @@ def errors_between(expected: Array, narrow: Array) -> Errors:
         math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal else -math.inf,
         min(1.0, float(a @ b) / norms) if norms else float(noise == 0),
         nonfinite,
+        float((np.abs(difference) / np.spacing(np.abs(a).astype(np.float32)).astype(np.float64)).max()),
     )
 
 
@@ -107,9 +115,15 @@ class PrecisionRuns:
             and is_narrowable(instruction.node, self.dtypes)
         ]
         self.count = 0
+        self.ranges: dict[Value, ValueRange] = {}
+        if type_name == QUANTISED_TYPE:
+            observing, self.ranges = calibration_graph(model.graph, self.nodes, self.dtypes)
+            self.engine(observing).resume()
 
     def mixed(self, narrow: Collection[Operation]) -> Graph:
         """The model with these nodes in the narrower type."""
+        if self.type_name == QUANTISED_TYPE:
+            return quantised_graph(self.model.graph, narrow, self.dtypes, self.ranges)
         return mixed_graph(self.model.graph, narrow, self.type_name, self.dtypes)
 
     def engine(self, graph: Graph) -> Engine:
@@ -169,14 +183,14 @@ class PrecisionRuns:
 class ValueErrors:
     """The errors of one value of a loop's body, or of the main graph (``loop`` is its path).
 
-    ``relative``: largest relative error by iteration; ``largest``: the largest finite number of the wide run;
+    ``by_metric``: those of each iteration, by metric; ``largest``: the largest finite number of the wide run;
     ``overflow``: the first iteration in which the narrow run alone is not finite; ``underflow``: the first one in which
     it is zero throughout and the wide run is not.
     """
 
     value: Value
     loop: str
-    relative: list[float] = field(default_factory=list)
+    by_metric: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in METRICS})
     largest: float = 0.0
     overflow: int | None = None
     underflow: int | None = None
@@ -184,8 +198,9 @@ class ValueErrors:
     def add(self, iteration: int, expected: Array, narrow: Array) -> None:
         """Add an iteration."""
         errors = errors_between(expected, narrow)
-        if len(self.relative) < MAX_ITERATIONS_KEPT:
-            self.relative.append(errors.relative)
+        for name, series in self.by_metric.items():
+            if len(series) < MAX_ITERATIONS_KEPT:
+                series.append(getattr(errors, name))
         finite = np.abs(expected[np.isfinite(expected)])
         self.largest = max(self.largest, float(finite.max(initial=0.0)))
         if errors.nonfinite and self.overflow is None:

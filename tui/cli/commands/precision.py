@@ -14,7 +14,7 @@ class Precision(Command):
 
     name = "precision"
     summary = """\
-Show from the float32 model alone how it does in float16 or bfloat16: the
+Show from the float32 model alone how it does in float16, bfloat16 or int8: the
 errors of its outputs, how they grow with the iterations, which nodes cause
 them, what overflows; and with --tolerance which nodes have to stay float32."""
     examples = """\
@@ -22,6 +22,7 @@ examples:
   loopdbg precision model.onnx --inputs x.npz
   loopdbg precision model.onnx --as bfloat16 --tolerance 1e-3
   loopdbg precision model.onnx --as 'float16:*MatMul*' --keep node_norm
+  loopdbg precision model.onnx --as int8 --metric snr
   loopdbg precision model.onnx --tolerance 1e-3 --save mixed.onnx
 
 A tolerance is a relative error of the outputs: the largest difference, divided
@@ -39,7 +40,8 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             dest="type_name",
             default="float16",
             metavar="TYPE[:NODES]",
-            help="float16 (where not given) or bfloat16; NODES: only these, by names or patterns, with commas between",
+            help="float16 (where not given), bfloat16 or int8; NODES: only these, by names or patterns, with commas"
+            " between; of int8 all products and convolutions where not given",
         )
         parser.add_argument(
             "--keep",
@@ -54,7 +56,22 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             help="find the nodes that have to stay float32 for a relative error of R at most",
         )
         parser.add_argument(
-            "--save", type=Path, metavar="FILE", help="write the model with Casts around the other nodes (ONNX)"
+            "--metric",
+            choices=("relative", "absolute", "ulp", "snr", "cosine"),
+            default="relative",
+            help="of the errors by iteration (relative); ulp: units of the last place",
+        )
+        parser.add_argument(
+            "--block-list",
+            choices=("onnxconverter-common", "polygraphy", "nncf"),
+            default="onnxconverter-common",
+            help="print the nodes that have to stay float32 for this tool (onnxconverter-common)",
+        )
+        parser.add_argument(
+            "--save",
+            type=Path,
+            metavar="FILE",
+            help="write the model with Casts around the other nodes, or with them quantised (ONNX)",
         )
         parser.add_argument(
             "--seconds", type=parse_seconds, default=30.0, metavar="S", help="how long nodes are tried, about (30)"

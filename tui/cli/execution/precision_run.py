@@ -37,7 +37,7 @@ def run_precision(options: argparse.Namespace) -> int:
     if options.json:
         terminal.out_json(precision.to_json())
         return status
-    for line in precision_lines(precision):
+    for line in precision_lines(precision, options.metric, options.block_list):
         terminal.out(line)
     if path is not None and not precision.interrupted:
         terminal.out(f"saved as {path}")

@@ -261,7 +261,8 @@ def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("newton_sqrt.onnx", ("--as", "int8"), "float16, bfloat16"),
+        ("newton_sqrt.onnx", ("--as", "int4"), "float16, bfloat16, int8"),
+        ("newton_sqrt.onnx", ("--as", "int8"), "no product or convolution"),
         ("newton_sqrt.onnx", ("--save", "missing/a.onnx"), "folder"),
         ("newton_sqrt.onnx", ("--save", "a.txt"), ".onnx"),
         ("lstm.xml", ("--save", "a.onnx"), "only ONNX"),
