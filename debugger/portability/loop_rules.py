@@ -124,7 +124,7 @@ class _InitialTypeInference(DtypeInference):
         self._types = types
 
     def dtype_of(self, value: Value | None) -> np.dtype[Any] | None:
-        return self._types[value] if value in self._types else super().dtype_of(value)
+        return self._types[value] if value is not None and value in self._types else super().dtype_of(value)
 
 
 def _mixed_initial_types(loop: Loop, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -147,7 +147,8 @@ def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
         node = context.producers.get(source)
         operands = [] if node is None else [context.producers.skip_identities(v) for v in node.inputs if v is not None]
         changes_rank = node is not None and node.op_type in _RANK_CHANGING and operands[:1] == [edge.param]
-        grows = isinstance(node, Operation) and node.op_type == "Concat" and edge.param in operands
+        joining = node if isinstance(node, Operation) and node.op_type == "Concat" else None
+        grows = joining is not None and edge.param in operands
         declared, result = edge.param.type, edge.result.type
         excludes = isinstance(declared, TensorType) and isinstance(result, TensorType) and declared.excludes(result)
         if changes_rank:
@@ -158,7 +159,8 @@ def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
                 " each iteration.",
             )
         if loop.counted_by_slices and (
-            (grows and _grows_for_certain(edge, operands, node, context)) or _differs_from_initial(edge, source, loop)
+            (grows and joining is not None and _grows_for_certain(edge, operands, joining, context))
+            or _differs_from_initial(edge, source, loop)
         ):
             yield "B78", f"onnxruntime refuses this Scan: by its declared sizes the state '{edge.param.name}' changes."
         if changes_rank or grows or excludes:

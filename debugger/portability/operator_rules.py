@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from ...runtime.frontends.onnx.type_checks import schema_type_text
-from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, captured_values
+from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, Value, captured_values
 from ...runtime.ops.onnx_schemas import schema_for
 from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from .rule_context import SEQUENCE_PRODUCERS, RuleContext, RuleScope
@@ -112,10 +112,16 @@ def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tu
         return
     elif node.op_type == "SequenceAt" and scope.loops and (_is_reduced(node, context) or _is_mapped(node, scope)):
         yield "B57", f"OpenVINO refuses {name}."
-    elif node.op_type == "SequenceLength" and isinstance(context.producers.get(context.source(node.inputs[0])), Loop):
+    elif node.op_type == "SequenceLength" and _is_of_loop(node.inputs[0], context):
         yield "B90", f"OpenVINO returns a wrong number for {name}: a loop appends to its sequence."
     elif node.op_type in ("SequenceErase", "SequenceAt") or (node.op_type == "ConcatFromSequence" and scope.loops):
         yield "B70", f"no rule tells whether OpenVINO converts {name}."
+
+
+def _is_of_loop(value: Value | None, context: RuleContext) -> bool:
+    """Whether a loop returns a value."""
+    source = context.source(value)
+    return source is not None and isinstance(context.producers.get(source), Loop)
 
 
 def _is_reduced(node: Node, context: RuleContext) -> bool:
@@ -235,7 +241,9 @@ def squeezed_sizes(node: Node, scope: RuleScope, context: RuleContext) -> Iterat
         return
     data, *rest = node.inputs
     axes = node.attributes.get("axes") if node.version < 13 else context.constant(next(iter(rest), None))
-    for axis in () if axes is None or data is None else axes:
+    if axes is None or data is None:
+        return
+    for axis in axes:
         size = context.dimension(data, int(axis))
         if size not in (None, 1):
             text = f"onnxruntime refuses Squeeze '{node.name}': axis {axis} of '{data.name}' has {size} elements."

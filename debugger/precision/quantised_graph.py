@@ -177,12 +177,13 @@ class _Quantising(NodeReplacement):
         return parameters
 
     def _parameters(self, value: Value, scale: Array, zero: Array) -> _Scale:
-        values = [
-            Value(f"{value.name}_{len(self.constants)}_{kind}", TensorType(data.dtype, data.shape), data)
-            for kind, data in (("scale", scale), ("zero_point", zero))
-        ]
-        self.constants += values
-        return _Scale(*values)
+        name = f"{value.name}_{len(self.constants)}"
+        parameters = _Scale(
+            Value(f"{name}_scale", TensorType(scale.dtype, scale.shape), scale),
+            Value(f"{name}_zero_point", TensorType(zero.dtype, zero.shape), zero),
+        )
+        self.constants += [parameters.scale, parameters.zero]
+        return parameters
 
 
 def _channel_axis(node: Operation, position: int, rank: int) -> int | None:
