@@ -575,6 +575,13 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         ("values",),
         remedy="make the empty tensor with ConstantOfShape, which OpenVINO computes",
     ),
+    "B93": KnownDifference(
+        "OpenVINO refuses an If whose branches return another number of dimensions each, unless it can compute the"
+        " condition from shapes when it loads the model",
+        {OPENVINO: TargetVerdict.UNKNOWN},
+        evidence=(),
+        remedy="export without the If: squeeze or keep the dimension in both cases",
+    ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
         {ONNXRUNTIME: NO, SPECIFICATION: NO},

@@ -184,9 +184,13 @@ def branches(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tup
             continue
         text = f"'{first.name}' has {ranks[0]} dimensions, and '{second.name}' of the other branch {ranks[1]}."
         yield "T11", f"TensorRT refuses {name}: {text}"
-        if context.constant(condition) is None:
-            label, verb = ("B84", "refuses") if max(ranks[0], ranks[1]) > 1 else ("B85", "returns one dimension of")
-            yield label, f"OpenVINO {verb} {name}: {text}"
+        if context.is_of_shapes(condition):
+            if context.constant(condition) is None:
+                yield "B93", f"OpenVINO refuses {name} if it cannot compute the condition in advance: {text}"
+        elif max(ranks[0], ranks[1]) > 1:
+            yield "B84", f"OpenVINO refuses {name}: {text}"
+        else:
+            yield "B85", f"OpenVINO returns one dimension of {name}: {text}"
 
 
 def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
@@ -202,7 +206,7 @@ def scalar_expansions(node: Node, scope: RuleScope, context: RuleContext) -> Ite
     if not isinstance(node, Operation) or node.domain or node.op_type not in ("Expand", "Tile"):
         return
     sizes, scalar = context.constant(node.inputs[1]), node.inputs[0]
-    if sizes is not None and not sizes.size and scalar is not None and not context.rank(scalar):
+    if sizes is not None and not sizes.size and scalar is not None and context.rank(scalar) == 0:
         yield "B87", f"OpenVINO returns {node.op_type} '{node.name}' of a scalar with one dimension, or refuses it."
 
 

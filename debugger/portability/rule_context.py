@@ -135,6 +135,15 @@ class RuleContext:
             return data if isinstance(data, np.ndarray) else None
         return source.constant
 
+    def is_of_shapes(self, value: Value | None) -> bool:
+        """Whether a value depends on constants and on shapes alone."""
+        if value is None or self.is_constant(value):
+            return value is not None
+        node = self.producers.get(value)
+        if not isinstance(node, Operation) or node.domain:
+            return False
+        return node.op_type in ("Shape", "Size") or all(v is None or self.is_of_shapes(v) for v in node.inputs)
+
     def is_static(self, value: Value) -> bool:
         """Whether the shape of a tensor is declared, and has no unknown dimension."""
         shape = value.type.shape if isinstance(value.type, TensorType) else None

@@ -532,6 +532,16 @@ _PROBES: tuple[RuleCase, ...] = (
         ("B85",),
     ),
     _text(
+        "a Squeeze of a dimension that may be one",
+        "B93",
+        """g (float[N,6] v) => (float[A] y) { s = Shape (v) z = Constant <value = int64 {0}> () n = Gather (s, z)
+        one = Constant <value = int64 {1}> () c = Equal (n, one) a = If (c) <then_branch: graph = t () => (float[6] p) {
+        ax = Constant <value = int64[1] {0}> () p = Squeeze (v, ax) }, else_branch: graph = e () => (float[M,6] q) { q =
+        Identity (v) }> k = Constant <value = int64[1] {-1}> () y = ReduceMean <keepdims = 0> (a, k) }""",
+        {"v": np.ones((2, 6), np.float32)},
+        ("T11",),
+    ),
+    _text(
         "the empty cache of a decoder",
         "B91",
         """g (int64 m, bool c, float[1,1,1,4] v) => (float[2,1,1,N,4] y) { e = Constant <value = float[2,1,1,0,4] {}> ()
