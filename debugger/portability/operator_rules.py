@@ -202,11 +202,13 @@ def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Itera
 
 
 def scalar_expansions(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
-    """A scalar that is expanded or tiled to no dimensions."""
+    """A scalar that is expanded or tiled to no dimensions, and returned: operators between them broadcast it."""
     if not isinstance(node, Operation) or node.domain or node.op_type not in ("Expand", "Tile"):
         return
     sizes, scalar = context.constant(node.inputs[1]), node.inputs[0]
-    if sizes is not None and not sizes.size and scalar is not None and context.rank(scalar) == 0:
+    if sizes is None or sizes.size or scalar is None or context.rank(scalar) != 0:
+        return
+    if node.op_type == "Tile" or any(context.is_returned(value) for value in node.outputs if value is not None):
         yield "B87", f"OpenVINO returns {node.op_type} '{node.name}' of a scalar with one dimension, or refuses it."
 
 

@@ -135,6 +135,10 @@ class RuleContext:
             return data if isinstance(data, np.ndarray) else None
         return source.constant
 
+    def is_returned(self, value: Value) -> bool:
+        """Whether a graph of the model returns a value, or a copy of it."""
+        return any(self.producers.skip_identities(o) is value for scope in self.scopes for o in scope.graph.outputs)
+
     def is_of_shapes(self, value: Value | None) -> bool:
         """Whether a value depends on constants and on shapes alone."""
         if value is None or self.is_constant(value):
