@@ -224,7 +224,9 @@ def _chosen(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
         return _selected(runs.nodes, only or ["*"], runs.type_name)
     products = [node for node in runs.nodes if node.op_type in PRODUCTS]
     if not products:
-        raise UsageError(f"there is no product or convolution; name the nodes: --as {QUANTISED_TYPE}:NODES")
+        raise UsageError(
+            f"there is no product or convolution; name the nodes whose operands {QUANTISED_TYPE} quantises"
+        )
     return products
 
 

@@ -126,9 +126,9 @@ class WideNodes:
         """The names of the nodes as a tool takes them.
 
         Args:
-            tool: ``onnxconverter-common``: an argument of ``convert_float_to_float16``; ``polygraphy``: a script for
-                ``--trt-network-postprocess-script``, with ``--fp16 --precision-constraints obey``; ``nncf``: an
-                argument of ``nncf.quantize``.
+            tool: ``onnxconverter-common``: an argument of ``convert_float_to_float16``; ``polygraphy``: a script that
+                postprocesses the network, whose precision constraints have to be obeyed; ``nncf``: an argument of
+                ``nncf.quantize``.
 
         >>> precision.wide_nodes.block_list("nncf")
         "ignored_scope=nncf.IgnoredScope(names=['Mul_0'])"
