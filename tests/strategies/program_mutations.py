@@ -45,7 +45,7 @@ class Mutation:
 
     ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
     replaced constant cannot be distinguished from one with changed numbers. ``parts``: of several changes at once, the
-    names of each. ``unread``: what nothing reads any longer. A tool that removes it leaves the model in which it was
+    names of each; ``between``: the program with the first of them alone. ``unread``: what nothing reads any longer. A tool that removes it leaves the model in which it was
     omitted, and nothing tells the two changes apart.
     """
 
@@ -53,6 +53,7 @@ class Mutation:
     text: str
     replaced: str = ""
     parts: tuple[frozenset[str], ...] = ()
+    between: Program | None = None
     unread: frozenset[str] = frozenset()
 
 
@@ -412,6 +413,7 @@ def _two(program: Program, draw: ChoiceSource) -> Mutation | None:
     """Two changes of different kinds, of which neither is one of the other's."""
     kinds = ["operator", "attribute", "edge", "constant", "weight", "backedge", "initial", "scan"]
     first = MUTATIONS[kinds.pop(draw.integer(0, len(kinds) - 1))](program, draw)
+    between = copy.deepcopy(program)
     second = None if first is None else MUTATIONS[draw.pick(kinds)](program, draw)
     if first is None or second is None or first.names & second.names:
         return None
@@ -420,7 +422,7 @@ def _two(program: Program, draw: ChoiceSource) -> Mutation | None:
     if not all(mutation.names & live for mutation in (first, second)):
         return None
     names = first.names | second.names
-    return Mutation(names, f"{first.text}; {second.text}", first.replaced, (first.names, second.names))
+    return Mutation(names, f"{first.text}; {second.text}", first.replaced, (first.names, second.names), between)
 
 
 #: The kinds of changes.

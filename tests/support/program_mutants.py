@@ -6,6 +6,7 @@ A case depends only on its name: ``onnx operator 17`` is a format, a kind of cha
 from __future__ import annotations
 
 import difflib
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -150,14 +151,16 @@ def _mutate_network(kind: str, draw: ChoiceSource) -> ProgramMutant | None:
 
 
 def _changes_outputs(mutant: ProgramMutant) -> bool:
-    """Whether both run with different outputs; the sign of a zero is ignored."""
+    """Whether both run with different outputs, and of two changes each has an effect; the sign of a zero is ignored."""
+    between, models = mutant.mutation.between, list(mutant.models)
+    if between is not None:
+        models.insert(1, _load_program(between))
     try:
-        runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS) for model in mutant.models]
+        runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in models]
     except LoopdbgError:
         return False
-    if any(run.outputs is None for run in runs):
-        return False
-    return bool(canonical_values(runs[0].outputs) != canonical_values(runs[1].outputs))
+    values = [None if outputs is None else list(canonical_values(outputs).values()) for outputs in runs]
+    return None not in values and all(a != b for a, b in itertools.combinations(values, 2))
 
 
 def compare_mutant(mutant: ProgramMutant) -> Comparison:

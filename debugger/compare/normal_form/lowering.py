@@ -30,7 +30,7 @@ from .operators import (
     constant_as_attribute,
     hashable_attribute,
 )
-from .rules import BOOLEAN, RESHAPES, cast_dtype, infer_shape, is_static, rules_for
+from .rules import BOOLEAN, cast_dtype, infer_shape, is_static, rules_for
 from .terms import LoopPortTerms, LoweredGraph, Term
 
 #: The most rules that are applied to one term.
@@ -216,19 +216,15 @@ class _Lowering:
     def _simplify(self, term: Term, value: Value) -> Term:
         """Apply rules until none applies; the term of an existing value is taken over."""
         source = term
-        reshapes = RESHAPES if self.across_systems else frozenset()
-        if term.data is None or term.operator == "Identity" or term.operator in reshapes:
-            for _ in range(_MAX_REWRITES):
-                rules = ((rule, rule.rewrite(self, term)) for rule in rules_for(term.operator))
-                rule, result = next(((rule, new) for rule, new in rules if new is not None), (None, None))
-                if rule is None or result is None or result is term:
-                    break
-                self.lowered.rewritten.append((rule.name, value))
-                term = result
-                if term.node is not source.node:
-                    return term  # a value that exists already
-                if term.value is not None:
-                    return term
+        for _ in range(_MAX_REWRITES):
+            rules = ((rule, rule.rewrite(self, term)) for rule in rules_for(term.operator))
+            rule, result = next(((rule, new) for rule, new in rules if new is not None), (None, None))
+            if rule is None or result is None or result is term:
+                break
+            self.lowered.rewritten.append((rule.name, value))
+            term = result
+            if term.node is not source.node or term.value is not None:
+                return term  # a value that exists already
         if term is source:
             self.lowered.terms.append(term)
         term.value, term.data = value, source.data

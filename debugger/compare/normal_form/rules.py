@@ -90,7 +90,7 @@ def _cast(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if operand.dtype == dtype:
         return operand
-    both_float = is_float(dtype) and is_float(operand.dtype)
+    both_float = is_float(dtype) and is_float(operand.dtype) and operand.data is None
     return operand if both_float and builder.ignore_float_casts else None
 
 
