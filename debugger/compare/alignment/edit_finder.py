@@ -142,9 +142,25 @@ class EditFinder:
         self._place = EditPlace("value", _result_value(left), _result_value(right))
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not self._same(left, right):
+        elif not self._same(left, right) and not self._same_parts(left, right):
             self._compare_operations(left, right)
         self._pairs.identify(left, right)
+
+    def _same_parts(self, left: Term, right: Term) -> bool:
+        """Whether two terms concatenate the same, of which one side concatenates some beforehand."""
+        if not left.operator == right.operator == "Concat":
+            return False
+        parts = [list(self._concatenated(term)) for term in (left, right)]
+        same_attributes = self._alignment.numbers.attributes(left) == self._alignment.numbers.attributes(right)
+        return same_attributes and len(parts[0]) == len(parts[1]) and all(map(self._same, *parts))
+
+    def _concatenated(self, term: Term) -> Iterator[Term | None]:
+        for operand in term.operands:
+            is_inner = operand is not None and operand.operator == "Concat" and operand not in self._pairs.twins
+            if operand is not None and is_inner and operand.attributes == term.attributes:
+                yield from self._concatenated(operand)
+            else:
+                yield operand
 
     def _compare_operations(self, left: Term, right: Term) -> None:
         if left.operator != right.operator:

@@ -275,6 +275,7 @@ class _Lowering:
                 terms.inner[item] = self._term(item.result)
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
+                term.dtype = terms.inner[item].dtype if term.dtype is None else term.dtype
                 if operator == "last" and term.shape is None:
                     term.shape = terms.inner[item].shape
                 term.operands = (terms.inner[item],)

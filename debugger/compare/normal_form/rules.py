@@ -86,8 +86,8 @@ def is_float(dtype: Any) -> bool:
 
 def _cast(builder: TermBuilder, term: Term) -> Term | None:
     operand, dtype = _operand(term), cast_dtype(term)
-    if operand is None or dtype is None:
-        return None
+    if operand is None or operand.dtype is None or dtype is None:
+        return None  # to NumPy a dtype of None is float64
     if operand.dtype == dtype:
         return operand
     both_float = is_float(dtype) and is_float(operand.dtype) and operand.data is None
