@@ -5,7 +5,8 @@ Model, each against a process that ran nothing before. ``mutants``: one change i
 (``--features 'onnx edge'``: of this one), which ``diff`` has to name as the cause; what it claims about causes is
 checked by applying it (CLAIM: a claim does not hold; MISSES: one of two changes is not listed). ``converted``: each
 mutant after another tool wrote it. ``equals``: each model next to what another tool made of it, of which ``diff`` has
-to list nothing. A table says of each kind how often that came out right.
+to list nothing. ``repro``: what ``repro A B`` makes of each mutant. A table says of each kind how often that came out
+right.
 ``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
 ``coverage``: the coverage of a run against the same run, stepped node by node.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
@@ -46,6 +47,7 @@ import fork_server
 import portability_scores
 import program_mutants
 import random_program_checks
+import repro_mutants
 import run_sequences
 import statement_checks
 from differential_testing import DisagreementError
@@ -60,6 +62,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "mutants": program_mutants,
     "converted": converted_mutants,
     "equals": equivalent_models,
+    "repro": repro_mutants,
     "statements": statement_checks,
     "bounds": bound_checks,
     "coverage": coverage_checks,
