@@ -142,7 +142,7 @@ class EditFinder:
         self._place = EditPlace("value", _result_value(left), _result_value(right))
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not self._same(left, right) and not self._same_parts(left, right):
+        elif not (self._same(left, right) or self._same_parts(left, right) or self._same_nodes(left, right)):
             self._compare_operations(left, right)
         self._pairs.identify(left, right)
 
@@ -153,6 +153,24 @@ class EditFinder:
         parts = [list(self._concatenated(term)) for term in (left, right)]
         same_attributes = self._alignment.numbers.attributes(left) == self._alignment.numbers.attributes(right)
         return same_attributes and len(parts[0]) == len(parts[1]) and all(map(self._same, *parts))
+
+    def _same_nodes(self, left: Term, right: Term) -> bool:
+        """Whether two nodes are written alike and read the same, though shapes that only one model declares have given
+        them two normal forms."""
+        a, b = left.node, right.node
+        if not (isinstance(a, Operation) and isinstance(b, Operation) and self._same_system):
+            return False
+        keys = [
+            (n.op_type, n.domain, t.index, t.attribute("flattened"), len(n.inputs)) for n, t in ((a, left), (b, right))
+        ]
+        if keys[0] != keys[1] or not a.inputs or self._alignment.changed_attributes(a, b):
+            return False
+        sides = self._pairs.sides
+        values = (
+            [None if v is None else side.by_value.get(v) for v in node.inputs]
+            for side, node in zip(sides, (a, b), strict=True)
+        )
+        return all(map(self._same, *values))
 
     def _concatenated(self, term: Term) -> Iterator[Term | None]:
         for operand in term.operands:

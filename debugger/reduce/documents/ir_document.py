@@ -512,7 +512,7 @@ def _text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
             line += "" if array is None else f" {np.array2string(np.asarray(array), threshold=10)}"
         lines.append(line)
         for word, inner in inner_graphs(layer):
-            for entry in (*(layer.find("port_map") or ()), *back_edges(layer)):
+            for entry in (*layer.findall("port_map/*"), *back_edges(layer)):
                 lines.append(f"{indent}  {entry.tag} {' '.join(f'{k}={v}' for k, v in entry.attrib.items())}")
             lines += [f"{indent}  {word}:", *_text_lines(document, inner, f"{indent}    ")]
     return lines

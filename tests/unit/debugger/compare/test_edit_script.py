@@ -176,6 +176,27 @@ def test_the_only_element_of_an_axis_is_all_of_it() -> None:
     assert not edit_script(left.graph, right.graph).edits
 
 
+#: Two spellings of a model, of which the second declares a type.
+DECLARED = [
+    ("float[n,2] x", "float[k,2] y", "t = Concat <axis = 0> (x, x)  y = Concat <axis = 0> (b, t)",
+     "y = Concat <axis = -2> (b, x, x)", ""),
+    ("float[1,2] x", "double[a,b] y", "t = Einsum <equation = \"ij->ij\"> (x)"
+     "  u = Cast <to = 11> (t)  y = Identity (u)",
+     "t = Einsum <equation = \"ij->ij\"> (x)  y = Cast <to = 11> (t)", ", float[1,2] t"),
+    ("float[n,2] x", "float[k,2] y", "t = Concat <axis = 0> (x, b)  y = Slice (t, from, to)",
+     "t = Concat <axis = 0> (x, b)  y = Slice (t, from, to)", ", float[3,2] t"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "y", "left", "right", "declared"), DECLARED, ids=["nested", "dtype", "shape"])
+def test_what_one_model_declares_or_computes_beforehand_is_no_edit(
+    x: str, y: str, left: str, right: str, declared: str
+) -> None:
+    text = "g (%s) => (%s) <float[1,2] b = {1, 2}, int64[1] from = {0}, int64[1] to = {1}%s> { %s }"
+    graphs = (model(text % (x, y, types, nodes)).graph for types, nodes in (("", left), (declared, right)))
+    assert not edit_script(*graphs).edits
+
+
 def test_nodes_that_one_model_lacks_between_two_values_are_one_edit() -> None:
     text = "g (float[2] x) => (float[2] y) { %s }"
     left, right = model(text % "a = Exp (x)  b = Neg (a)  y = Tanh (b)"), model(text % "y = Tanh (x)")
