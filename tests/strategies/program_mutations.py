@@ -45,8 +45,8 @@ class Mutation:
 
     ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
     replaced constant cannot be distinguished from one with changed numbers. ``parts``: of several changes at once, the
-    names of each; ``between``: the program with the first of them alone. ``unread``: what nothing reads any longer. A tool that removes it leaves the model in which it was
-    omitted, and nothing tells the two changes apart.
+    names of each; ``between``: the program with the first of them alone. ``unread``: what nothing reads any longer. A
+    tool that removes it leaves the model in which it was omitted, and nothing tells the two changes apart.
     """
 
     names: frozenset[str]
@@ -401,6 +401,18 @@ def unread_names(left: Program, right: Program) -> frozenset[str]:
     """What the outputs of one program depend on, and those of another do not."""
     live = [_value_names(prune(copy.deepcopy(program))) for program in (left, right)]
     return frozenset(live[0] - live[1])
+
+
+def folded_readers(names: frozenset[str], program: Program) -> frozenset[str]:
+    """Who reads those of some results that follow from constants: a tool puts a constant in their place."""
+    known = {node.output for node in all_nodes(program) if isinstance(node, ProgramConstant)}
+    readers: set[str] = set()
+    for node in all_nodes(program):
+        if isinstance(node, ProgramNode) and known.issuperset(node.inputs):
+            known.add(node.output)
+            if node.output.name in {*names, *readers}:
+                readers |= all_reader_names(node.output, program)
+    return frozenset(readers)
 
 
 def _value_names(program: Program) -> set[str]:

@@ -89,7 +89,9 @@ def make_case(name: str) -> ProgramMutant | None:
             continue
         values = [canonical_values(run or {}) for run in runs]
         if values[0] == values[1] != values[2]:
-            mutation = _with_copies(mutant.mutation, (left, plain))
+            readers = program_mutations.folded_readers(mutant.mutation.names, mutant.programs[1])
+            mutation = replace(mutant.mutation, names=mutant.mutation.names | readers)
+            mutation = _with_copies(mutation, (left, plain))
             unread = program_mutations.unread_names(*mutant.programs)
             return ProgramMutant(left, right, mutant.feeds, replace(mutation, unread=unread))
     return None
@@ -98,12 +100,12 @@ def make_case(name: str) -> ProgramMutant | None:
 def _with_copies(mutation: Mutation, models: Iterable[loopdbg.Model]) -> Mutation:
     """The mutation with the names of the copies that an insulated body returns."""
     copies = {
-        node.outputs[0].name: node.inputs[0].name
+        (node.outputs[0].name, node.inputs[0].name)
         for model in models
         for node in walk(model.graph)
         if node.op_type == "Identity" and node.outputs[0] is not None and node.inputs[0] is not None
     }
-    names = {copy for copy, source in copies.items() if copy.startswith("leaving") and source in mutation.names}
+    names = {copy for copy, source in copies if copy.startswith("leaving") and source in mutation.names}
     return replace(mutation, names=mutation.names | names)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 import loopdbg
@@ -22,7 +23,7 @@ from loopdbg.debugger.reduce.reducer import reduce
 from loopdbg.debugger.reduce.reduction_session import ReductionSession, document_values
 from loopdbg.debugger.reduce.repro.repro import Repro, make_repro
 from loopdbg.debugger.reduce.repro.repro_report import FindingSource
-from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.runtime.child_process import python_command, run_child
 from loopdbg.runtime.graph import Graph, Loop, walk_graphs
 from program_mutants import MAX_ITERATIONS, MUTATION_KINDS, ProgramMutant
 from program_mutants import make_case as make_mutant
@@ -31,6 +32,19 @@ from strategies.onnx_export import to_onnx
 
 #: The most tests of a reduction.
 _MAX_TESTS = 400
+#: Seconds that the comparison of two reduced models in a process of its own may take.
+_TIMEOUT_SECONDS = 60
+#: Runs two models with the inputs that each has.
+_COMPARISON = f"""
+import sys, numpy, loopdbg
+data, outputs = dict(numpy.load(sys.argv[3], allow_pickle=True)), []
+for path in sys.argv[1:3]:
+    model = loopdbg.load(path)
+    known = {{port.name: data[port.name] for port in model.inputs if port.name in data}}
+    outputs.append(model.run(known, max_iterations={10 * MAX_ITERATIONS}))
+same = all(numpy.array_equal(a, b) for a, b in zip(*(item.values() for item in outputs)))
+print("same" if same else "differ")
+"""
 
 
 def case_names(numbers: Iterable[int]) -> list[str]:
@@ -69,12 +83,17 @@ def make_mutant_repro(mutant: ProgramMutant, folder: Path) -> Repro:
 
 def judge_repro(mutant: ProgramMutant, repro: Repro) -> str:
     """What is wrong with a repro; empty if nothing is."""
-    scripts = [f"{run.script}: {run.last_line}" for run in repro.output.script_runs]
-    if not repro.confirmed or not any(line.endswith(" shows it") for line in scripts):
-        return f"UNCONFIRMED: {scripts}"
+    inputs = repro.output.folder / "inputs.npz"
+    np.savez(inputs, **repro.reduced.candidate.inputs)
+    command = python_command("-c", _COMPARISON, *map(str, repro.output.models), str(inputs))
+    process = run_child(command, timeout=_TIMEOUT_SECONDS)
+    if not repro.confirmed or process is None or process.stdout.strip() != b"differ":
+        return f"UNCONFIRMED: {'no end' if process is None else process.stderr or process.stdout!r}"
     names = {name for path in repro.output.models for name in names_in(loopdbg.load(path).graph)}
-    if not names & mutant.mutation.names:
-        return f"LOST: none of {sorted(mutant.mutation.names)} among {sorted(names)}"
+    # The element itself, though it be a copy that a comparison names by its readers.
+    wanted = {*mutant.mutation.names, *(word.strip(":") for word in mutant.mutation.text.split()[:2])}
+    if not names & wanted:
+        return f"LOST: none of {sorted(wanted)} among {sorted(names)}"
     return larger_than_needed(repro)
 
 
@@ -113,20 +132,9 @@ def larger_than_needed(repro: Repro) -> str:
         except (KeyError, ValueError):
             continue  # the other model computes it elsewhere
         inputs: dict[str, Any] = {**candidate.inputs, **shared}
-        if _differ(ReductionCandidate(changed.documents, inputs).remove_dead()):
+        if repro.finding.test(ReductionCandidate(changed.documents, inputs).remove_dead()) is not None:
             return f"LARGER: {node.op_type} '{node.key}' is not needed"
     return ""
-
-
-def _differ(candidate: ReductionCandidate) -> bool:
-    try:
-        runs = [
-            document.build_model().run(candidate.inputs_for(document), max_iterations=MAX_ITERATIONS)
-            for document in candidate.documents
-        ]
-    except LoopdbgError:
-        return False
-    return bool(canonical_values(runs[0]) != canonical_values(runs[1]))
 
 
 def describe_case(name: str) -> str:
