@@ -166,6 +166,17 @@ def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert loopdbg.diff(SAMPLES / "newton_sqrt.onnx", "reference.npz").loops[0].same
 
 
+def test_the_proof_of_the_page_on_how_diff_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (SAMPLES.parent / "docs" / "diff-decides.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    report = str(loopdbg.diff("model.onnx", "changed.onnx", {"x": F32([0.5, 0.25]), "n": 3, "go": True}))
+    shown = "with this edit applied to model.onnx, the outputs are those of changed.onnx, bit for bit"
+    assert shown in report
+    assert shown in " ".join(page.split())
+
+
 def test_a_pytorch_module() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
