@@ -24,7 +24,6 @@ from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.graph import walk
 from program_mutants import (
-    MAX_ATTEMPTS,
     MAX_ITERATIONS,
     ProgramMutant,
     all_nodes,
@@ -39,6 +38,9 @@ from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_export import to_onnx
 from strategies.program_mutations import Mutation
 from text_models import load_proto
+
+#: Number of mutants that are tried until a tool takes one: most are taken.
+_MAX_MUTANTS = 20
 
 
 def _keep(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
@@ -68,7 +70,7 @@ def make_case(name: str) -> ProgramMutant | None:
     """The first mutant of a case that the tool takes and leaves as it computes."""
     tool, kind, number = name.split()
     draw = SeededChoices(name)
-    for attempt in range(MAX_ATTEMPTS):
+    for attempt in range(_MAX_MUTANTS):
         mutant = make_mutant(f"onnx {kind} {number}.{attempt}")
         if mutant is None or mutant.programs is None:
             continue
