@@ -182,6 +182,14 @@ def test_equal_models_are_no_finding() -> None:
         initial_candidate.find_model_difference(model(PAIR), sample("lstm.xml")[0], {}, Tolerance())
 
 
+def test_an_input_that_one_model_reads_keeps_no_node() -> None:
+    text = "g (float[1] v, float[1] f) => (float[1] t, float[1] u) <float[1] c = {4}> { t = Div (v, %s)  u = Exp (f) }"
+    left, right = model(text % "c"), model(text % "f")
+    inputs = {"v": np.float32([1]), "f": np.float32([3])}
+    result = reduced(initial_candidate.find_model_difference(left, right, inputs, Tolerance()))
+    assert [nodes(result, k) for k in (0, 1)] == [["Div"], ["Div"]]
+
+
 # ------------------------------------------------------------------ the search
 
 
