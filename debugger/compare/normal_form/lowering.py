@@ -208,6 +208,8 @@ class _Lowering:
                 term.dtype = np.dtype(bool)
             elif term.operator == "Cast":
                 term.dtype = cast_dtype(term)
+            elif term.operator == "Shape":
+                term.dtype = np.dtype(np.int64)
             elif term.operator == "Where":
                 term.dtype = None if operands[-1] is None else operands[-1].dtype
             elif infer_shape(term.operator, operands, attributes) is not None:

@@ -408,6 +408,8 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
     if operator == "part":
         size, axis = attributes["end"] - attributes["start"], attributes["axis"]
         return (*shapes[0][:axis], size, *shapes[0][axis + 1 :])
+    if operator == "Shape":
+        return (len(range(len(shapes[0]))[attributes.get("start", 0) : attributes.get("end")]),)
     if operator == "Reshape":
         return attributes["shape"] if "shape" in attributes else _reshaped(shapes[0], operands)
     if operator == "Gather" and len(shapes) > 1 and shapes[1] is not None:

@@ -107,7 +107,8 @@ class ValueNumbers:
         for terms in self._loops:
             for edge, initial in terms.initials.items():
                 key = saved[initial] if with_initial else None
-                classes[edge] = self.table.number_for(("colour", terms.depth, key))
+                is_kept = terms.results[edge] is terms.params[edge]
+                classes[edge] = self.table.number_for(("colour", terms.depth, is_kept, key))
         conditions = {terms.loop: self.table.number_for(("condition", terms.depth)) for terms in self._loops}
         for _ in range(_COLOR_ITERATIONS):
             self._number_terms(classes | conditions)

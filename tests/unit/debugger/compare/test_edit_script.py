@@ -197,6 +197,18 @@ def test_what_one_model_declares_or_computes_beforehand_is_no_edit(
     assert not edit_script(*graphs).edits
 
 
+def test_a_carried_value_that_stays_corresponds_to_one_that_stays() -> None:
+    """Here the name is all that tells which of two carried values the other model has left out."""
+    text = """g (int64[1] x, int64 n) => (int64[1] y%s) <bool go = {1}, int64[1] one = {%s}, int64[1] two = {2}> {
+      y%s = Loop (n, go, %s) <body = b (int64 i, bool c, %s) => (bool c2, %s) { c2 = Identity (c) %s }>
+    }"""
+    copies = "h2 = Identity (g)  g2 = Identity (g)"
+    left = text % (", int64[1] z", "1", ", z", "two, one", "int64[1] h, int64[1] g", "int64[1] h2, int64[1] g2", copies)
+    right = text % ("", "2", "", "one", "int64[1] g", "int64[1] g2", "g2 = Identity (g)")
+    (edit,) = edit_script(model(left).graph, model(right).graph).edits
+    assert (edit.kind, edit.left_name) == (EditKind.CONSTANT, "one")
+
+
 def test_nodes_that_one_model_lacks_between_two_values_are_one_edit() -> None:
     text = "g (float[2] x) => (float[2] y) { %s }"
     left, right = model(text % "a = Exp (x)  b = Neg (a)  y = Tanh (b)"), model(text % "y = Tanh (x)")
