@@ -7,9 +7,7 @@ Constant.
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +17,8 @@ import onnx
 import onnx.helper
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
 
-from ..atomic_file import atomic_binary, write_bytes
-from ..errors import ModelError, UnsupportedError
+from ..atomic_file import write_bytes
+from ..errors import UnsupportedError
 from ..frontends.onnx.external_data import ExternalDataReader
 from ..frontends.onnx.name_scope import NameScope
 from ..frontends.onnx.proto import FunctionProto, as_own_model
@@ -33,7 +31,7 @@ from ..record import record
 from ..text import fresh_name
 from .model_file import CONTROL_INPUTS, ModelFile
 from .onnx_graph import all_names, keep_only, names_in_nodes
-from .onnx_storage import external_locations, is_external, is_large, load_external_data, read_source
+from .onnx_storage import copy_external_data, is_external, is_large, load_external_data, read_source
 
 #: Before this version of the IR every initializer has to be listed as an input.
 MIN_IR_INITIALIZERS_ALONE = 4
@@ -183,32 +181,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
 
     def save(self, path: Path, folder: Path) -> list[Path]:
         write_bytes(path, self.source.SerializeToString())
-        return [path, *self._copy_external_data(path.parent, folder)]
-
-    def _copy_external_data(self, scratch: Path, target: Path) -> list[Path]:
-        """Copy the external data files to a folder that will be moved to ``target``; returns the copies. A file that is
-        already in ``target`` is not copied.
-
-        Raises:
-            OSError: a file cannot be copied.
-            ModelError: a different file of that name exists.
-        """
-        if os.path.realpath(self.folder) == os.path.realpath(target):
-            return []
-        copies = []
-        for name in dict.fromkeys(external_locations(self.source)):
-            original, existing, copy = self.folder / name, target / name, scratch / name
-            if not existing.exists():
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                with open(original, "rb") as data, atomic_binary(copy) as file:
-                    shutil.copyfileobj(data, file)
-                copies.append(copy)
-            elif not filecmp.cmp(original, existing, shallow=False):
-                raise ModelError(
-                    f"{existing}: is there already, and the model keeps its data under that name; choose a folder",
-                    name=str(existing),
-                )
-        return copies
+        return [path, *copy_external_data(self.source, self.folder, path.parent, folder)]
 
 
 def open_onnx_file(path: Path | None, graph: Graph) -> OnnxFile | None:

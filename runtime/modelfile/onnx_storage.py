@@ -6,6 +6,9 @@ Data" of the IR specification). In memory, the data stay in files of a folder, a
 
 from __future__ import annotations
 
+import filecmp
+import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -227,6 +230,32 @@ def external_locations(message: Any) -> Iterator[str]:
                     yield next(entry.value for entry in part.external_data if entry.key == "location")
             else:
                 yield from external_locations(part)
+
+
+def copy_external_data(proto: ModelProto, folder: Path, scratch: Path, target: Path) -> list[Path]:
+    """Copy the external data files of a model in ``folder`` to ``scratch``, which will be moved to ``target``; returns
+    the copies. A file that is already in ``target`` is not copied.
+
+    Raises:
+        OSError: a file cannot be copied.
+        ModelError: a different file of that name exists.
+    """
+    if os.path.realpath(folder) == os.path.realpath(target):
+        return []
+    copies = []
+    for name in dict.fromkeys(external_locations(proto)):
+        original, existing, copy = folder / name, target / name, scratch / name
+        if not existing.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with open(original, "rb") as data, atomic_binary(copy) as file:
+                shutil.copyfileobj(data, file)
+            copies.append(copy)
+        elif not filecmp.cmp(original, existing, shallow=False):
+            raise ModelError(
+                f"{existing}: is there already, and the model keeps its data under that name; choose a folder",
+                name=str(existing),
+            )
+    return copies
 
 
 def without_external_data(proto: ModelProto) -> ModelProto:
