@@ -192,6 +192,53 @@ def running_sum(
     return net
 
 
+def three_body_inputs(names: str) -> IrNetBuilder:
+    """A body that adds a slice of the first input to the second and to the last one; they may be the same input."""
+    net = IrNetBuilder()
+    inputs = [net.parameter("4,2" if name == "x" else "1,2", name=name) for name in names]
+    body = net.body_builder()
+    part, q, r = (body.parameter("1,2", name=name) for name in ("part", "q", "r"))
+    total = body.layer("Add", [body.layer("Add", [part, q], shape="1,2"), r], shape="1,2")
+    entries = [
+        input_map_entry(0, part, 'axis="0"'),
+        input_map_entry(1, q),
+        input_map_entry(len(inputs) - 1, r),
+        output_map_entry(len(inputs), body.result(total), 'axis="0"'),
+    ]
+    loop = net.layer("TensorIterator", inputs, shape="4,2", extra=loop_sections(body, entries))
+    net.result((loop, len(inputs)))
+    return net
+
+
+def joined_parts(rows: int, part_size: int, step: int = 1, is_loop: bool = False) -> Callable[[], IrNetBuilder]:
+    """x [4,2] is sliced by one row, and each iteration gives ``rows`` rows, joined with this ``part_size``."""
+
+    def build() -> IrNetBuilder:
+        net = IrNetBuilder()
+        head = [net.constant(np.int64(4)), net.constant(TRUE)] if is_loop else []
+        x = net.parameter("4,2", name="x")
+        body = net.body_builder()
+        part = body.parameter("1,2", name="part")
+        new = body.layer("Concat", [part] * rows, shape=f"{rows},2", data='axis="0"')
+        ends = "" if step > 0 else 'start="-1" end="0"'
+        joined = f'axis="0" part_size="{part_size}" stride="{step * part_size}" {ends}'
+        entries = [
+            input_map_entry(len(head), part, 'axis="0"'),
+            output_map_entry(len(head) + 1, body.result(new), joined),
+        ]
+        if is_loop:
+            entries.append(
+                output_map_entry(-1, body.result(body.constant(np.array([True]))), 'purpose="execution_condition"')
+            )
+        kind, version = ("Loop", "opset5") if is_loop else ("TensorIterator", "opset1")
+        parts = loop_sections(body, entries)
+        result = net.layer(kind, [*head, x], version=version, shape=f"{4 * rows},2", extra=parts)
+        net.result((result, len(head) + 1))
+        return net
+
+    return build
+
+
 def counting_loop(
     extra_entries: Sequence[str] = (),
     iteration: str | None = 'purpose="current_iteration"',

@@ -24,6 +24,7 @@ examples:
   loopdbg check model.onnx
   loopdbg check models/*.onnx --for onnxruntime,openvino --junit report.xml
   loopdbg check model.onnx --no-run --json
+  loopdbg check model.onnx --for onnxruntime,openvino --fix -o fixed.onnx
 
 Runtimes that are installed are tried as well, in a process of their own: the
 whole model, and where that fails or differs each loop alone. Each line tells
@@ -31,7 +32,9 @@ whether a rule or a run says it. docs/check.md tells more.
 
 --json: {"models": [{"model", "error", "targets": [{"target", "verdict",
 "version", "findings": [{"rule", "verdict", "path", "node", "text", "evidence",
-"remedy", "source", "confirmed"}], "trials", "contradictions"}], "diagnostics"}]}
+"remedy", "source", "confirmed"}], "trials", "contradictions"}], "diagnostics",
+"fix"}]}
+With --fix, the targets are those of the model that is written.
 
 exit status: 0 fine for all targets, 1 something does not load or behaves
 differently, or a bad input, 8 a runtime contradicts a rule, or unknown, 2 wrong
@@ -64,6 +67,19 @@ usage, 10 nothing but suspicious values in a run (docs/diagnostics.md), 130 inte
             "--max-iterations", type=int_at_least(1), metavar="N", help="stop any loop of a trial after N iterations"
         )
         add_input_options(parser)
+        fixes = parser.add_argument_group("fixes", "docs/check.md has their kinds.")
+        fixes.add_argument(
+            "--fix",
+            action="store_true",
+            help="write a model with the fixes that keep all results, bit for bit, and check it",
+        )
+        fixes.add_argument("-o", "--output", type=Path, metavar="OUT", help="the model that --fix writes")
+        fixes.add_argument(
+            "--fix-inputs", type=int_at_least(1), metavar="N", help="verify each fix on N random inputs (100)"
+        )
+        fixes.add_argument(
+            "--fix-seconds", type=parse_seconds, metavar="S", help="verify a fix for at most about S seconds (10)"
+        )
         output = parser.add_argument_group("output", "docs/ci.md tells more.")
         add_json_option(output)
         output.add_argument("--junit", type=Path, metavar="FILE", help="write the findings as JUnit XML")

@@ -18,6 +18,7 @@ from ..execution.ci_checks import DIAGNOSED_STATUS, github_annotations
 from ..model_inputs.gather import gather_inputs
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
+from .fix import check_fix_options, fix_and_write
 from .report import ModelReport, check_cases, check_json, check_lines
 
 #: A runtime contradicts a rule, or nothing is known.
@@ -29,6 +30,7 @@ _JUDGED_ITERATIONS = 1000
 
 def run_check(options: argparse.Namespace) -> int:
     """Check the models and print the reports; returns the exit status."""
+    check_fix_options(options)
     weights = pair_weights(options.models, options.weights)
     reports = [_check(path, file, options) for path, file in zip(options.models, weights, strict=True)]
     if options.json:
@@ -67,13 +69,22 @@ def _check(path: str, weights: str | None, options: argparse.Namespace) -> Model
             raise
         text = error_text(error)
         return ModelReport(path, None, check_unreadable(path, text, options.targets, peers, timeout), text)
-    if options.no_run:
-        return ModelReport(path, model, check_by_rules(model, options.targets))
+    inputs = None if options.no_run else _gather(model, options)
+    fixes = None
+    if options.fix:
+        fixes = fix_and_write(model, inputs, options)
+        model = model if fixes.path is None else load(fixes.path)
+    if inputs is None:
+        return ModelReport(path, model, check_by_rules(model, options.targets), fixes=fixes)
+    targets = check_with_runs(model, inputs, options.targets, options.max_iterations, timeout)
+    return ModelReport(path, model, targets, fixes=fixes, diagnostics=_diagnostics(model, inputs, options))
+
+
+def _gather(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
     # Of several models each has its own inputs.
     inputs = gather_inputs(model, argparse.Namespace(**{**vars(options), "model": str(model.path)}))
     inputs.print_notes()
-    targets = check_with_runs(model, inputs.values, options.targets, options.max_iterations, timeout)
-    return ModelReport(path, model, targets, diagnostics=_diagnostics(model, inputs.values, options))
+    return inputs.values
 
 
 def _diagnostics(model: Model, inputs: Mapping[str, Data], options: argparse.Namespace) -> Sequence[Diagnostic]:

@@ -17,11 +17,13 @@ from ....runtime.graph import MAIN, Node, walk
 from ....runtime.model import Model
 from ....runtime.text import count_text, escape_unprintable
 from ..execution.ci_checks import repository_path
+from .fix import WrittenFixes, fix_json, fix_lines
 
 
 @dataclass(frozen=True)
 class ModelReport:
-    """The result for one model. ``model``: None where it cannot be read; ``error``: why."""
+    """The result for one model. ``model``: None where it cannot be read; ``error``: why; ``fixes``: with ``--fix``, and
+    then ``targets`` are those of the model that was written."""
 
     path: str
     model: Model | None
@@ -29,11 +31,14 @@ class ModelReport:
     error: str = ""
     #: What is suspicious in a run with the inputs.
     diagnostics: Sequence[Diagnostic] = ()
+    fixes: WrittenFixes | None = None
 
 
 def check_lines(report: ModelReport) -> Iterator[str]:
     """The report as text: a line for each finding, then one for each target."""
     yield escape_unprintable(report.path)
+    if report.fixes is not None:
+        yield from fix_lines(report.fixes)
     for target in report.targets:
         for finding, count in _grouped(target.findings):
             yield f"  {escape_unprintable(_finding_line(finding, target, count))}"
@@ -61,6 +66,7 @@ def check_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
                 "error": report.error or None,
                 "targets": [_target_json(target) for target in report.targets],
                 "diagnostics": [finding_json(diagnostic) for diagnostic in report.diagnostics],
+                "fix": None if report.fixes is None else fix_json(report.fixes),
             }
             for report in reports
         ]

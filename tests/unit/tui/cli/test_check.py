@@ -150,6 +150,53 @@ def test_check_junit_and_github(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "B40" in annotation
 
 
+def test_check_fix_writes_a_model_that_is_fine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, target = save_case(tmp_path, "a body that is not in order"), tmp_path / "fixed.onnx"
+    ran = run_cli(capsys, "check", path, "--for", "onnxruntime", "--no-run", "--fix", "-o", target, "--json")
+    (model,) = json.loads(ran.out)["models"]
+    assert (ran.status, ran.err) == (0, "")
+    assert model["fix"]["output"] == str(target)
+    assert [(fix["kind"], fix["applied"], fix["inputs"]) for fix in model["fix"]["fixes"]] == [("sort-body", True, 100)]
+    assert model["fix"]["left"] == []
+    assert [target["verdict"] for target in model["targets"]] == ["fine"]
+    onnx.checker.check_model(onnx.load(target))
+
+
+def test_check_fix_says_why_there_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, target = save_case(tmp_path, "a Reshape to the example's length"), tmp_path / "fixed.onnx"
+    ran = run_cli(capsys, "check", path, "--for", "onnxruntime", "--no-run", "--fix", "-o", target)
+    assert ran.status == 1
+    assert "  nothing is written: there is no fix" in ran.out.splitlines()
+    assert "rule B60: there is no fix: the file does not tell which dimension" in ran.out
+    assert not target.exists()
+
+
+def test_check_fix_makes_no_target_worse(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, target = save_case(tmp_path, "a Scan that uses an outer value"), tmp_path / "fixed.onnx"
+    ran = run_cli(capsys, "check", path, "--for", "openvino,tensorrt", "--no-run", "--fix", "-o", target, "--json")
+    (model,) = json.loads(ran.out)["models"]
+    assert [(fix["applied"], "tensorrt is worse off" in fix["text"]) for fix in model["fix"]["fixes"]] == [
+        (False, True)
+    ]
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--fix"], "give it as -o OUT"),
+        (["-o", "fixed.onnx"], "add --fix"),
+        (["--fix", "-o", "fixed.xml"], "give an .onnx"),
+        (["--fix", "-o", COUNTER], "is the model itself"),
+        ([COUNTER, "--fix", "-o", "fixed.onnx"], "takes one model"),
+    ],
+)
+def test_check_fix_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[object], expected: str) -> None:
+    ran = run_cli(capsys, "check", COUNTER, *arguments)
+    assert ran.status == 2
+    assert expected in ran.error_line
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "expected"),
     [

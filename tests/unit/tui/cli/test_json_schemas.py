@@ -58,7 +58,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Command lines of each command, without ``--json``."""
     newton, nested = SAMPLES / "newton_sqrt.onnx", SAMPLES / "loop_nested.xml"
     return {
-        "check": [(newton, "--no-run"), (newton, nested)],
+        "check": [(newton, "--no-run"), (newton, nested), (newton, "--no-run", "--fix", "-o", folder / "fixed.onnx")],
         "config": [()],
         "diff": [(newton, newton), (newton, "--against", "onnxruntime")],
         "explain": [(newton,), (nested, "--as", "tensorrt")],

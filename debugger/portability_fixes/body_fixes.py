@@ -1,0 +1,83 @@
+"""Fixes of the names, the order and the results of inner graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx.helper
+
+from ...runtime.graph.topological_order import topological_order
+from ...runtime.modelfile.onnx_graph import keep_only, names_read_by_node, node_key, own_names, rename_values
+from ..rewriting.rewrite import Rewrite
+from .onnx_places import LOOP_OPERATORS, GraphEdit, OnnxPlaces, rewrite
+
+_GRAPH_OPERATORS = (*LOOP_OPERATORS, "If")
+
+
+def rename_inner_names(places: OnnxPlaces) -> Iterator[Rewrite]:
+    """Inner names that hide outer ones get names of their own; inner graphs first, so that paths stay valid."""
+    for place in reversed(list(places.inner(*_GRAPH_OPERATORS))):
+        hidden = sorted(own_names(place.proto) & place.outer_names())
+        if hidden:
+            names = ", ".join(f"'{name}'" for name in hidden)
+            yield rewrite(
+                "rename-inner-name", place, None, f"renames {names}, which hide outer values", _rename, hidden
+            )
+
+
+def _rename(edit: GraphEdit, names: list[str]) -> None:
+    rename_values(edit.graph, {name: edit.fresh(f"{name}_inner") for name in names})
+
+
+def sort_bodies(places: OnnxPlaces) -> Iterator[Rewrite]:
+    """The nodes of a body in an order in which they can run."""
+    for place in places.inner(*_GRAPH_OPERATORS):
+        if _order(place.proto) != list(range(len(place.proto.node))):
+            yield rewrite("sort-body", place, None, "sorts the nodes of the body", _sort)
+
+
+def _sort(edit: GraphEdit) -> None:
+    nodes = list(edit.graph.node)
+    keep_only(edit.graph.node, [nodes[k] for k in _order(edit.graph)])
+
+
+def _order(graph: onnx.GraphProto) -> list[int]:
+    """The nodes in an order in which they can run, that of the file where it is one."""
+    makers = {name: k for k, node in enumerate(graph.node) for name in node.output if name}
+    return topological_order(
+        [{makers[name] for name in names_read_by_node(node) if name in makers} for node in graph.node]
+    )
+
+
+def copy_returned_values(places: OnnxPlaces) -> Iterator[Rewrite]:
+    """A body, or a branch, that returns an input or an outer value directly, or one value as several outputs."""
+    for place in places.inner(*_GRAPH_OPERATORS):
+        names = [port.name for port in place.proto.output]
+        computed = {name for node in place.proto.node for name in node.output}
+        indices = [k for k, name in enumerate(names) if name not in computed or name in names[:k]]
+        if indices:
+            values = ", ".join(f"'{names[k]}'" for k in indices)
+            reason = f"puts an Identity between {values} and the output of the body"
+            yield rewrite("identity-for-output", place, None, reason, _add_identities, indices)
+
+
+def _add_identities(edit: GraphEdit, indices: list[int]) -> None:
+    for k in indices:
+        port = edit.graph.output[k]
+        name = edit.fresh(f"{port.name}_out")
+        edit.graph.node.append(onnx.helper.make_node("Identity", [port.name], [name], name))
+        port.name = name
+
+
+def name_omitted_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
+    """Each output of a loop gets a name."""
+    for place, node in places.nodes(*LOOP_OPERATORS):
+        if "" in node.output:
+            yield rewrite(
+                "name-omitted-output", place, node, "names the outputs that are left out", _name, node_key(node)
+            )
+
+
+def _name(edit: GraphEdit, key: str) -> None:
+    node = edit.node(key)
+    node.output[:] = [name or edit.fresh(f"{node.name or node.op_type}_unused") for name in node.output]
