@@ -1,0 +1,166 @@
+"""Finds the rewrites that make a model faster, verifies and measures each, and writes the model with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ...runtime.atomic_file import scratch_folder
+from ...runtime.errors import InterruptError, LoopdbgError, UsageError
+from ...runtime.graph import System
+from ...runtime.model import Data, Model, load
+from ...runtime.text import did_you_mean
+from ..compare.running.value_comparison import Tolerance
+from ..rewriting.editable_model import EditableModel, open_editable
+from ..rewriting.random_cases import random_inputs
+from ..rewriting.rewrite import Rewrite, Verification, apply_verified
+from .find import find_rewrites
+from .kinds import KINDS
+from .measure import measure_gain, measure_peer_gain, open_peer
+from .model_facts import ModelFacts
+from .report import Optimization, Optimizations, Rejected
+
+#: Rewrites of one model that are applied one after another.
+_MAX_APPLIED = 1000
+
+
+def find_optimizations(
+    model: Model,
+    inputs: Mapping[str, Data] | None = None,
+    only: Sequence[str] = (),
+    count: int = 1000,
+    seconds: float = 60.0,
+    peer: bool = True,
+    save: Path | None = None,
+    reports_partial: bool = False,
+) -> Optimizations:
+    """Find what makes a model faster; see :meth:`Model.optimizations`. With ``reports_partial``, Ctrl-C ends the
+    search."""
+    for name in only:
+        if name not in KINDS:
+            raise UsageError(f"there is no optimization '{name}'{did_you_mean(name, KINDS)}", name=name)
+    if model.path is None or model.graph.system not in (System.ONNX, System.OPENVINO) or model.graph.is_over_requests:
+        raise UsageError(f"{model.name}: only ONNX models and OpenVINO IRs in files are optimized", name=model.name)
+    with ExitStack() as stack:
+        search = _Search(model, inputs, only, count, seconds, stack, peer)
+        found: list[Optimization] = []
+        rejected: list[Rejected] = []
+        saved: tuple[Path, ...] = ()
+        kinds: tuple[str, ...] = ()
+        interrupted = False
+        try:
+            for result in search.results():
+                if isinstance(result, Optimization):
+                    found.append(result)
+                else:
+                    rejected.append(result)
+            if save is not None and found:
+                saved, kinds = search.save(save)
+        except (KeyboardInterrupt, InterruptError):
+            if not reports_partial:
+                raise
+            interrupted = True
+        return Optimizations(
+            model.name, tuple(found), tuple(rejected), search.peer_name, saved, kinds, interrupted=interrupted
+        )
+
+
+class _Search:
+    """The rewrites of one model. ``stack`` closes the peer."""
+
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Data] | None,
+        only: Collection[str],
+        count: int,
+        seconds: float,
+        stack: ExitStack,
+        peer: bool,
+    ) -> None:
+        assert model.path is not None
+        self.model = model
+        self.kinds = set(only) or {name for name, kind in KINDS.items() if not kind.on_request}
+        self.original = open_editable(model.path, model.graph.weights)
+        cases = [*([] if inputs is None else [inputs]), *random_inputs(model, count)][:count]
+        self.cases: Sequence[Mapping[str, Data]] = cases
+        self.facts, self.inputs = self._first_run(model)
+        self.rewrites = find_rewrites(self.facts, self.kinds)
+        self.seconds = seconds / (2 * max(1, len(self.rewrites)))
+        opened = open_peer(model.graph.system) if peer and self.rewrites else None
+        self.peer = None if opened is None else stack.enter_context(opened)
+        self.peer_name = "" if self.peer is None else self.peer.name
+
+    def _first_run(self, model: Model) -> tuple[ModelFacts, Mapping[str, Data]]:
+        """What a run tells, of the first inputs with which the model runs to the end.
+
+        Raises:
+            LoopdbgError: there are none; that of the first ones.
+        """
+        first_error: LoopdbgError | None = None
+        for case in self.cases:
+            try:
+                return ModelFacts(model, case), case
+            except InterruptError:
+                raise
+            except LoopdbgError as error:
+                first_error = first_error or error
+        raise first_error or UsageError(f"{model.name}: no inputs to run it with")
+
+    def results(self) -> Iterator[Optimization | Rejected]:
+        """Each rewrite, alone: verified and measured, or the difference that it makes."""
+        for rewrite in self.rewrites:
+            edited, verification = self._verify(self.original, [rewrite])
+            if edited is None:
+                yield Rejected(rewrite.kind, rewrite.path, rewrite.node, verification.text)
+                continue
+            gain, peer_gain = self._measure(edited)
+            why = KINDS[rewrite.kind].why
+            facts = (rewrite.kind, rewrite.path, rewrite.node, rewrite.reason, why)
+            yield Optimization(*facts, verification.compared, verification.largest, gain, peer_gain)
+
+    def _verify(
+        self, model: EditableModel, rewrites: Sequence[Rewrite], rounds: bool = False
+    ) -> tuple[EditableModel | None, Verification]:
+        rounds = rounds or any(KINDS[rewrite.kind].rounds for rewrite in rewrites)
+        tolerance = Tolerance(reordered_sums=True) if rounds else None
+        return apply_verified(model, rewrites, self.model, self.cases, self.seconds, tolerance)
+
+    def _measure(self, edited: EditableModel) -> tuple[float, float | None]:
+        assert self.model.path is not None
+        with scratch_folder() as folder:
+            rewritten = load(edited.write(folder / self.model.path.with_suffix(_suffix(self.model)).name)[0])
+            seconds = min(self.seconds, 1.0)
+            gain = measure_gain(self.model, rewritten, self.inputs, seconds)
+            if self.peer is None:
+                return gain, None
+            return gain, measure_peer_gain(self.peer, self.model, rewritten, self.inputs, seconds)
+
+    def save(self, path: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+        """Apply one rewrite after another as long as there are any, each verified against the original, and write the
+        model; returns the files and the kinds."""
+        current = self.original.copy()
+        applied: list[str] = []
+        failed: set[tuple[str, str, str]] = set()
+        rounds = False
+        while len(applied) + len(failed) < _MAX_APPLIED:
+            facts, _ = self._first_run(current.load())
+            rewrites = [
+                item for item in find_rewrites(facts, self.kinds) if (item.kind, item.path, item.node) not in failed
+            ]
+            if not rewrites:
+                break
+            rewrite = rewrites[0]
+            edited, _ = self._verify(current, [rewrite], rounds)
+            if edited is None:
+                failed.add((rewrite.kind, rewrite.path, rewrite.node))
+                continue
+            current = edited
+            applied.append(rewrite.kind)
+            rounds = rounds or KINDS[rewrite.kind].rounds
+        return tuple(current.write(path)), tuple(applied)
+
+
+def _suffix(model: Model) -> str:
+    return ".xml" if model.graph.system is System.OPENVINO else ".onnx"

@@ -1,0 +1,43 @@
+"""Finds the rewrites of a model on its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ...runtime.graph import System
+from ..rewriting.rewrite import Rewrite
+from .control_flow import find_constant_control, find_constant_ifs
+from .kinds import KINDS
+from .model_facts import ModelFacts
+from .recurrent_cells import find_recurrent_cell
+from .repeated_work import find_repeated_work
+from .rows import LoopRows
+from .unused_values import find_unused_values
+from .whole_tensor import find_growing_values, find_scan_form, find_whole_tensor_form
+
+#: With one of these the rest of a loop is gone.
+_REPLACE_LOOP = frozenset({"single-iteration", "map", "prefix-sum", "reduction", "lstm", "gru", "rnn"})
+
+
+def find_rewrites(facts: ModelFacts, kinds: Collection[str]) -> list[Rewrite]:
+    """The rewrites of some kinds, outer loops first; of those that replace a whole loop only the first."""
+    found = find_constant_ifs(facts)
+    for loop in facts.paths:
+        if loop.derived_from:
+            continue
+        found += find_unused_values(facts, loop)
+        if loop.system is not System.ONNX:
+            continue
+        found += find_repeated_work(facts, loop)
+        found += find_growing_values(facts, loop)
+        replacements = find_constant_control(facts, loop)
+        if facts.runs_all_iterations(loop):
+            rows = LoopRows(facts, loop)
+            replacements += find_whole_tensor_form(facts, loop, rows) or find_recurrent_cell(facts, loop, rows)
+            if not any(rewrite.kind in _REPLACE_LOOP for rewrite in replacements):
+                replacements += find_scan_form(facts, loop, rows)
+        found += replacements
+    order = list(KINDS)
+    return sorted(
+        (rewrite for rewrite in found if rewrite.kind in kinds), key=lambda rewrite: order.index(rewrite.kind)
+    )

@@ -1,0 +1,152 @@
+"""Loops over the rows of tensors: which values of a body are rows of a tensor that can be computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from onnx import NodeProto
+
+from ...runtime.graph import Loop, Node, Operation, Value
+from ...runtime.plan.hoisting import HoistableFinder, RowSource
+from .model_facts import ModelFacts
+from .onnx_loop import OnnxLoop
+
+#: Operators that compute each element of the result from the elements at its position.
+_ELEMENTWISE = frozenset(
+    "Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos Div Elu Equal Erf Exp Floor"
+    " Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Min Mish"
+    " Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Sub Sum Tan Tanh"
+    " ThresholdedRelu Where Xor".split()
+)
+#: Along the last axis.
+_LAST_AXIS = frozenset({"Softmax", "LogSoftmax"})
+
+
+class LoopRows:
+    """The values of a body that are row i of a tensor in iteration i, and those computed from such rows alone.
+
+    ``sources``: the rows of outer tensors; ``ranks``: the rank of each row.
+    """
+
+    def __init__(self, facts: ModelFacts, loop: Loop) -> None:
+        self.facts, self.loop = facts, loop
+        finder = HoistableFinder(loop, loop.system)
+        finder.find_chains()
+        self._inside = finder.inside
+        self.sources = {value: source for value, source in finder.sources.items() if self._is_row_by_row(source)}
+        self.ranks: dict[Value, int] = {}
+        for value, source in self.sources.items():
+            rank = facts.rank(source.outer)
+            if rank:
+                self.ranks[value] = rank - 1
+        if loop.iteration is not None:
+            self.ranks[loop.iteration] = 0
+        for node in loop.body.nodes:
+            output = node.outputs[0] if len(node.outputs) == 1 else None
+            rank = None if output is None or output in self.ranks else self._rank(node)
+            if rank is not None and output is not None:
+                self.ranks[output] = rank
+
+    def _is_row_by_row(self, source: RowSource) -> bool:
+        """Whether iteration i gets row i, without the axis."""
+        sliced = source.sliced
+        if sliced is not None:
+            return sliced.axis == 0 and (sliced.start, sliced.end, sliced.stride, sliced.drop_axis) == (0, -1, 1, True)
+        return source.axis == 0 and source.index is not None and self.facts.rank(source.index) == 0
+
+    def _rank(self, node: Node) -> int | None:
+        """The rank of the result if a node computes a row from rows and from values that no iteration changes."""
+        inputs = [value for value in node.inputs if value is not None]
+        rows = [self.ranks[value] for value in inputs if value in self.ranks]
+        others = [value for value in inputs if value not in self.ranks]
+        if not rows or not self.facts.is_deterministic(node):
+            return None
+        if any(value in self._inside and value.constant is None for value in others):
+            return None
+        other_ranks = [self.facts.rank(value) for value in others]
+        assert isinstance(node, Operation)
+        if node.op_type == "MatMul":
+            if others and (inputs[1] in self.ranks or other_ranks != [2] or rows[0] < 1):
+                return None
+            return rows[0] if others or (rows[0] >= 2 and rows[0] == rows[1]) else None
+        if node.op_type in _LAST_AXIS:
+            return rows[0] if node.attributes.get("axis", -1) == -1 and node.version >= 13 and rows[0] else None
+        if node.op_type not in _ELEMENTWISE or len(set(rows)) != 1:
+            return None
+        return rows[0] if all(rank is not None and rank <= rows[0] for rank in other_ranks) else None
+
+    def nodes_for(self, values: Iterable[Value]) -> list[Node]:
+        """The nodes that compute rows, without those that only take one from a tensor."""
+        needed = set(values)
+        nodes = []
+        for node in reversed(self.loop.body.nodes):
+            if needed.intersection(node.outputs) and not self.sources.keys() & set(node.outputs):
+                nodes.append(node)
+                needed.update(value for value in node.inputs if value is not None)
+        return nodes[::-1]
+
+    def write(self, message: OnnxLoop, values: Iterable[Value]) -> dict[Value, str]:
+        """Insert nodes that compute the rows of all iterations at once; returns the names of these tensors."""
+        values = list(values)
+        names: dict[Value, str] = {}
+
+        def name_of(value: Value) -> str:
+            if value not in names:
+                if value in self.sources:
+                    names[value] = self.write_source(message, self.sources[value])
+                elif value is self.loop.iteration:
+                    count = message.emit("Squeeze", [message.node.input[0]])
+                    names[value] = message.emit("Range", [message.constant(0), count, message.constant(1)])
+                elif value in self._inside:
+                    assert value.constant is not None
+                    names[value] = message.constant(np.asarray(value.constant))
+                else:
+                    names[value] = value.name
+            return names[value]
+
+        for node in self.nodes_for(values):
+            output = node.outputs[0]
+            assert output is not None
+            copy = NodeProto()
+            copy.CopyFrom(next(proto for proto in message.body.node if output.name in proto.output))
+            copy.input[:] = ["" if value is None else name_of(value) for value in node.inputs]
+            names[output] = message.fresh_name(f"{output.name}_rows")
+            copy.output[:] = [names[output]]
+            copy.name = names[output]
+            message.insert([copy])
+        return {value: name_of(value) for value in values}
+
+    def write_source(self, message: OnnxLoop, source: RowSource) -> str:
+        """The name of the tensor with the rows of all iterations."""
+        count = self.loop.trip_count
+        if source.sliced is not None or count is None or self.is_length(count, source.outer):
+            return source.outer.name
+        known = self.facts.producers.constant_integer(count)
+        if known is None:
+            number = message.emit("Max", [message.node.input[0], message.constant(0)])
+            end = message.emit("Reshape", [number, message.constant([1])])
+        else:
+            end = message.constant([max(known, 0)])
+        return message.emit("Slice", [source.outer.name, message.constant([0]), end, message.constant([0])])
+
+    def is_length(self, count: Value, tensor: Value) -> bool:
+        """Whether a trip count is the length of a tensor along axis 0, as far as the graph tells."""
+        facts = self.facts
+        known = facts.producers.constant_integer(count)
+        declared = getattr(tensor.type, "shape", None)
+        if known is not None and declared:
+            return bool(declared[0] == known)
+        value = facts.skip_casts(count)
+        node = facts.producers.get(value)
+        if node is not None and node.op_type == "Gather" and node.inputs[1] is not None:
+            if facts.producers.constant_integer(node.inputs[1]) != 0 or node.inputs[0] is None:
+                return False
+            node = facts.producers.get(node.inputs[0])
+        elif not (
+            isinstance(node, Operation) and (node.attributes.get("start", 0), node.attributes.get("end")) == (0, 1)
+        ):
+            return False
+        if node is None or node.op_type != "Shape" or node.inputs[0] is None:
+            return False
+        return facts.producers.skip_identities(node.inputs[0]) is facts.producers.skip_identities(tensor)
