@@ -50,8 +50,9 @@ class ModelFacts:
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
         """The shape of a value in the run."""
-        if value.constant is not None:
-            return np.shape(value.constant)
+        constant = self.constant(value)
+        if constant is not None:
+            return constant.shape
         return self._types[value][1] if value in self._types else None
 
     def rank(self, value: Value) -> int | None:
@@ -65,11 +66,25 @@ class ModelFacts:
         declared = value.type.dtype if isinstance(value.type, TensorType) else None
         if declared is not None:
             return declared
-        return value.constant.dtype if value.constant is not None else self._types.get(value, (None,))[0]
+        constant = self.constant(value)
+        return constant.dtype if constant is not None else self._types.get(value, (None,))[0]
 
     def constant(self, value: Value | None) -> Array | None:
-        """The data of a constant, also through Identity nodes."""
-        return None if value is None else self.producers.skip_identities(value).constant
+        """The data of an initializer or of a Constant node, also through Identity nodes."""
+        if value is None:
+            return None
+        value = self.producers.skip_identities(value)
+        node = self.producers.get(value)
+        if not isinstance(node, Operation) or node.op_type != "Constant" or node.is_custom_operator:
+            return value.constant
+        name, data = next(iter(node.attributes.items()))
+        dtype = _CONSTANT_DTYPES.get(name)
+        return None if name not in ("value", *_CONSTANT_DTYPES) else np.asarray(data, dtype)
+
+    def same_source(self, a: Value | None, b: Value | None) -> bool:
+        """Whether two values are the same, but for Identity nodes."""
+        skip = self.producers.skip_identities
+        return a is not None and b is not None and skip(a) is skip(b)
 
     def is_deterministic(self, node: Node) -> bool:
         """Whether a node without control flow computes its results from its inputs alone."""
@@ -132,12 +147,14 @@ class ModelFacts:
 
     def runs_all_iterations(self, loop: Loop) -> bool:
         """Whether nothing but the trip count, or the end of the sliced inputs, ends a loop."""
-        if loop.trip_count is None and not loop.counted_by_slices or loop.condition_node_count is not None:
+        if (loop.trip_count is None and not loop.counted_by_slices) or loop.condition_node_count is not None:
             return False
         started = loop.initial_condition is None or self.proven_truth(loop.initial_condition) is True
         return started and (loop.condition is None or self.proven_truth(loop.condition, loop) is True)
 
 
+#: By attribute of a Constant.
+_CONSTANT_DTYPES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
 _LOGIC = frozenset({"Not", "And", "Or"})
 #: Between integers; a Cast to a float would round.
 _KEEP_INTEGER = frozenset({"Identity", "Squeeze", "Unsqueeze", "Reshape"})

@@ -60,7 +60,7 @@ def find_recurrent_cell(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[R
     scans = [scan for scan in loop.scan_outputs if scan.outer in facts.values_read]
     for edge in loop.back_edges:
         cell = _Matcher(facts, loop, rows).match(edge)
-        if cell is None or any(scan.result is not edge.result or scan.axis or scan.reverse for scan in scans):
+        if cell is None or any(not facts.same_source(scan.result, edge.result) or scan.axis or scan.reverse for scan in scans):
             continue
         states = [edge] if cell.cell is None else [edge, cell.cell]
         lasts = [last for last in loop.last_values if last.outer in facts.values_read]
@@ -104,7 +104,7 @@ class _Matcher:
             output, squashed = self._gate("Sigmoid", o), self._operand("Tanh", t)
             if output is None or squashed is None:
                 continue
-            carried = next((e for e in self.loop.back_edges if self._same(e.result, squashed)), None)
+            carried = next((e for e in self.loop.back_edges if self.facts.same_source(e.result, squashed)), None)
             if carried is None or not isinstance(carried.initial, Value):
                 continue
             for kept, added in self._operands("Add", squashed):
@@ -154,7 +154,7 @@ class _Matcher:
                 if h is edge.param:
                     pairs += [(z, n) for rest, n in self._operands("Mul", a) if self._is_one_minus(rest, z)]
                 node = self._node("Sub", h)
-                if node is not None and node.inputs[0] is edge.param and self._same(node.inputs[1], a):
+                if node is not None and node.inputs[0] is edge.param and self.facts.same_source(node.inputs[1], a):
                     pairs.append((z, a))
         return pairs
 
@@ -163,7 +163,7 @@ class _Matcher:
         return (
             node is not None
             and self.facts.producers.constant_scalar(node.inputs[0]) == 1
-            and self._same(node.inputs[1], other)
+            and self.facts.same_source(node.inputs[1], other)
         )
 
     def _cell(
@@ -182,10 +182,6 @@ class _Matcher:
         return _Cell(kind, rows.pop(), edge, known, carried, recurrent_bias, attributes)
 
     # -- nodes
-
-    def _same(self, a: Value | None, b: Value | None) -> bool:
-        skip = self.facts.producers.skip_identities
-        return a is not None and b is not None and skip(a) is skip(b)
 
     def _node(self, op_type: str, value: Value) -> Operation | None:
         node = self.facts.producers.get(self.facts.producers.skip_identities(value))
@@ -234,7 +230,7 @@ class _Matcher:
                 return None
             dtype = self.facts.dtype(value)
             return _Affine({value: np.eye(shape[1], dtype=dtype)}, np.zeros(shape[1], dtype))
-        data = value.constant
+        data = self.facts.constant(value)
         if data is not None:
             is_row = data.ndim == 1 or (data.ndim == 2 and data.shape[0] == 1)
             return _Affine({}, data.reshape(-1)) if is_row else None
@@ -334,7 +330,7 @@ def _write(rows: LoopRows, message: OnnxLoop, cell: _Cell) -> None:
     message.emit_node(cell.kind.upper(), inputs, names, **attributes)
     directions = message.constant([1])
     for scan in loop.scan_outputs:
-        if scan.result is hidden.result:
+        if scan.outer in rows.facts.values_read:
             message.emit("Squeeze", [names[0], directions], scan.outer.name)
     for edge, name in zip(states, names[1:], strict=True):
         output = message.output(loop.back_edges.index(edge))

@@ -110,7 +110,7 @@ def _duplicates(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
         if node.op_type in FREE_OPERATORS or not facts.is_deterministic(node):
             continue
         assert isinstance(node, Operation)
-        inputs = tuple(_identity(same.get(value, value)) if value is not None else None for value in node.inputs)
+        inputs = tuple(_identity(facts, same.get(value, value)) if value is not None else None for value in node.inputs)
         key = (node.op_type, node.domain, len(node.outputs), inputs, _attributes_key(node.attributes))
         earlier = first.setdefault(key, node)
         if earlier is not node and all(
@@ -123,9 +123,9 @@ def _duplicates(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
     return duplicates
 
 
-def _identity(value: Value) -> object:
+def _identity(facts: ModelFacts, value: Value) -> object:
     """Equal for two constants with the same data."""
-    data = value.constant
+    data = facts.constant(value)
     return value if data is None or data.size > 64 else (str(data.dtype), data.shape, _bits(data))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 from onnx import NodeProto
 
 from ...runtime.graph import Loop, Node, Operation, Value
@@ -14,10 +13,7 @@ from .onnx_loop import OnnxLoop
 
 #: Operators that compute each element of the result from the elements at its position.
 _ELEMENTWISE = frozenset(
-    "Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos Div Elu Equal Erf Exp Floor"
-    " Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Min Mish"
-    " Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Sub Sum Tan Tanh"
-    " ThresholdedRelu Where Xor".split()
+    ["Abs", "Add", "And", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Celu", "Clip", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor"]
 )
 #: Along the last axis.
 _LAST_AXIS = frozenset({"Softmax", "LogSoftmax"})
@@ -62,7 +58,7 @@ class LoopRows:
         others = [value for value in inputs if value not in self.ranks]
         if not rows or not self.facts.is_deterministic(node):
             return None
-        if any(value in self._inside and value.constant is None for value in others):
+        if any(value in self._inside and self.facts.constant(value) is None for value in others):
             return None
         other_ranks = [self.facts.rank(value) for value in others]
         assert isinstance(node, Operation)
@@ -99,8 +95,9 @@ class LoopRows:
                     count = message.emit("Squeeze", [message.node.input[0]])
                     names[value] = message.emit("Range", [message.constant(0), count, message.constant(1)])
                 elif value in self._inside:
-                    assert value.constant is not None
-                    names[value] = message.constant(np.asarray(value.constant))
+                    data = self.facts.constant(value)
+                    assert data is not None
+                    names[value] = message.constant(data)
                 else:
                     names[value] = value.name
             return names[value]

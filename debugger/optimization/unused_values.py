@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...runtime.graph import BackEdge, Loop, ScanOutput, System, Value, bodies, captured_values, values_read
+from ...runtime.graph import BackEdge, Loop, System, Value, bodies, captured_values, values_read
 from ..rewriting.rewrite import Rewrite
 from .model_facts import FREE_OPERATORS, ModelFacts
 

@@ -36,19 +36,20 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     lasts = [last for last in loop.last_values if last.outer in facts.values_read]
     if not scans and not lasts:
         return []
-    accumulators = {edge.result: (edge, row) for edge in loop.back_edges if (row := _accumulated(facts, rows, edge))}
+    skip = facts.producers.skip_identities
+    accumulators = {skip(edge.result): (edge, row) for edge in loop.back_edges if (row := _accumulated(facts, rows, edge))}
     kinds = []
     for scan in scans:
         if scan.axis or scan.reverse or scan.length is not None or not scan.stack:
             return []
-        if scan.result in accumulators and _operator(facts, scan.result) == "Add":
+        if skip(scan.result) in accumulators and _operator(facts, scan.result) == "Add":
             kinds.append("prefix-sum")
         elif scan.result in rows.ranks:
             kinds.append("map")
         else:
             return []
     for last in lasts:
-        if last.result not in accumulators:
+        if skip(last.result) not in accumulators:
             return []
         kinds.append("reduction")
     kind = min(kinds, key=("prefix-sum", "reduction", "map").index)
@@ -62,7 +63,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
 
 
 def _operator(facts: ModelFacts, value: Value) -> str:
-    node = facts.producers.get(value)
+    node = facts.producers.get(facts.producers.skip_identities(value))
     return "" if node is None or node.is_custom_operator else node.op_type
 
 
@@ -74,7 +75,7 @@ def _readers(loop: Loop, value: Value) -> list[Node]:
 
 def _accumulated(facts: ModelFacts, rows: LoopRows, edge: BackEdge) -> Value | None:
     """The row that each iteration adds to a carried value that nothing else in the body reads."""
-    node = facts.producers.get(edge.result)
+    node = facts.producers.get(facts.producers.skip_identities(edge.result))
     if node is None or node.op_type not in _REDUCTIONS or len(node.inputs) != 2 or node not in rows.loop.body.nodes:
         return None
     row = next((value for value in node.inputs if value in rows.ranks), None)
@@ -96,17 +97,22 @@ class _WholeTensor:
     def write(self, message: OnnxLoop, scans: Sequence[ScanOutput], lasts: Sequence[LastValueOutput]) -> None:
         """Replace a loop."""
         message.require_opset(13)
-        results = [port.result for port in (*scans, *lasts)]
-        needed = [self.accumulators[result][1] if result in self.accumulators else result for result in results]
-        tensors = self.rows.write(message, dict.fromkeys(needed))
+        skip = self.facts.producers.skip_identities
+        tensors = self.rows.write(
+            message,
+            dict.fromkeys(
+                self.accumulators[skip(port.result)][1] if skip(port.result) in self.accumulators else port.result
+                for port in (*scans, *lasts)
+            ),
+        )
         for scan in scans:
-            if scan.result in self.accumulators:
-                edge, row = self.accumulators[scan.result]
+            if skip(scan.result) in self.accumulators:
+                edge, row = self.accumulators[skip(scan.result)]
                 self._write_sums(message, edge, tensors[row], scan.outer.name)
             else:
                 message.emit("Identity", [tensors[scan.result]], scan.outer.name)
         for last in lasts:
-            edge, row = self.accumulators[last.result]
+            edge, row = self.accumulators[skip(last.result)]
             self._write_reduction(message, edge, tensors[row], last.outer.name)
         message.remove()
 
@@ -187,7 +193,7 @@ def _collect(facts: ModelFacts, message: OnnxLoop, edge: BackEdge, part: Value) 
     body = message.body
     copy = message.fresh_name(f"{element.name}_collected")
     body.node.append(onnx.helper.make_node("Identity", [element.name], [copy], name=copy))
-    body.output.append(port_info(copy, _any_size(facts, element)))
+    body.output.append(port_info(copy, _port_type(facts, element)))
     message.remove_carried(k)
     scan = message.fresh_name(f"{part.name}_parts")
     while len(message.node.output) < len(body.output) - 2:
@@ -211,10 +217,11 @@ def _collect(facts: ModelFacts, message: OnnxLoop, edge: BackEdge, part: Value) 
     message.clean()
 
 
-def _any_size(facts: ModelFacts, value: Value) -> TensorType:
-    """A tensor type of the dtype and the rank of a value."""
+def _port_type(facts: ModelFacts, value: Value) -> TensorType:
+    """The declared type of a value; without a declared shape, one of the rank and any size."""
+    declared = value.type.shape if isinstance(value.type, TensorType) else None
     rank = facts.rank(value)
-    return TensorType(facts.dtype(value), None if rank is None else (None,) * rank)
+    return TensorType(facts.dtype(value), declared if declared or rank is None else (None,) * rank)
 
 
 # -- Loops that could be Scans
@@ -263,7 +270,7 @@ def _as_scan(facts: ModelFacts, rows: LoopRows, message: OnnxLoop, values: Seque
     tensors = []
     for value in values:
         tensors.append(rows.write_source(message, rows.sources[value]))
-        body.input.append(port_info(value.name, _any_size(facts, value)))
+        body.input.append(port_info(value.name, _port_type(facts, value)))
     condition = old.input[1].name
     if condition in free_names(body):
         body.node.insert(0, constant_node(condition, make_tensor(condition, np.asarray(True))))

@@ -1,0 +1,218 @@
+"""Models with one opportunity each, by kind of rewrite, and models that only look as if they had it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+
+_HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+
+def _rows_loop(carried: str, body: str, results: str, outputs: str, initial: str = "h") -> str:
+    """A Loop over the rows of ``X``, ``[N, 16]``."""
+    return (
+        f"m (float[N, 16] X, float[16] h) => ({outputs}) {{\n"
+        "  zero = Constant <value = int64 {0}> ()\n  length = Shape (X)\n  count = Gather (length, zero)\n"
+        "  true = Constant <value = bool {1}> ()\n"
+        f"  {results} = Loop (count, true, {initial}) <body = b (int64 i, bool c, {carried}) {body}>\n}}"
+    )
+
+
+def _counted(parameters: str, inputs: str, results: str, body: str, outputs: str, count: str = "M") -> str:
+    """A Loop of M iterations over ``x``, ``[16]``."""
+    return (
+        f"m (int64 M, float[16] x, float[16] w) => ({outputs}) {{\n"
+        "  true = Constant <value = bool {1}> ()\n  one = Constant <value = int64 {1}> ()\n"
+        f"  {results} = Loop ({count}, true, {inputs}) <body = b (int64 i, bool c{parameters}) {body}>\n}}"
+    )
+
+
+_CELL_START = (
+    "  zero = Constant <value = int64 {0}> ()\n  length = Shape (X)\n  count = Gather (length, zero)\n"
+    "  true = Constant <value = bool {1}> ()\n"
+)
+_RNN_HEAD = "m (float[N, 2, 8] X, float[2, 4] h0) => (float[K, 2, 4] Y, float[2, 4] h)"
+
+
+def _weights(**sizes: tuple[int, ...]) -> str:
+    """Initializers with fixed numbers."""
+    texts = []
+    for name, shape in sizes.items():
+        total = 1
+        for size in shape:
+            total *= size
+        numbers = ", ".join(f"{((k * 7919 + len(name) * 31) % 1000) / 1000 - 0.5:.3f}" for k in range(total))
+        texts.append(f"float[{','.join(map(str, shape))}] {name} = {{{numbers}}}")
+    return f"<{', '.join(texts)}>"
+
+
+#: The text of a model, by kind.
+MODELS: dict[str, str] = {
+    "unread-carried": _counted(
+        ", float[16] a, float[16] b",
+        "x, w",
+        "y, unused",
+        "=> (bool c2, float[16] a2, float[16] b2) { c2 = Identity (c)  a2 = Sin (a)  t = Tan (b)  b2 = Add (t, a) }",
+        "float[16] y",
+    ),
+    "unchanged-carried": _counted(
+        ", float[16] a, float[16] b",
+        "x, w",
+        "y, same",
+        "=> (bool c2, float[16] a2, float[16] b2) { c2 = Identity (c)  a2 = Add (a, b)  b2 = Identity (b) }",
+        "float[16] y, float[16] same",
+    ),
+    "unused-scan-output": _counted(
+        ", float[16] a",
+        "x",
+        "y, unused",
+        "=> (bool c2, float[16] a2, float[16] s) { c2 = Identity (c)  a2 = Sin (a)  t = Tan (a)  s = Exp (t) }",
+        "float[16] y",
+    ),
+    "unused-result": _counted(
+        ", float[16] a",
+        "x",
+        "y",
+        "=> (bool c2, float[16] a2) { c2 = Identity (c)  a2 = Sin (a)  t = Tan (a)  unused = Exp (t) }",
+        "float[16] y",
+    ),
+    "invariant-node": _counted(
+        ", float[16] a",
+        "x",
+        "y",
+        "=> (bool c2, float[16] a2) { c2 = Identity (c)  e = Exp (w)  t = Tan (e)  u = Mul (a, t)  a2 = Sin (u) }",
+        "float[16] y",
+    ),
+    "duplicate-node": _counted(
+        ", float[16] a",
+        "x",
+        "y",
+        "=> (bool c2, float[16] a2) { c2 = Identity (c)  s = Tan (a)  t = Tan (a)  u = Mul (s, t)  a2 = Sin (u) }",
+        "float[16] y",
+    ),
+    "constant-condition": _counted(
+        ", float[16] a",
+        "x",
+        "y",
+        "=> (bool c2, float[16] a2) { n = Add (i, one)  l = Less (n, M)  c2 = And (c, l)  a2 = Sin (a) }",
+        "float[16] y",
+    ),
+    "constant-if": _counted(
+        ", float[16] a",
+        "x",
+        "y",
+        "=> (bool c2, float[16] a2) { c2 = Identity (c)  any = Or (c, l)  l = Less (i, one)"
+        "  a2 = If (any) <then_branch = t () => (float[16] p) { p = Sin (a) },"
+        " else_branch = e () => (float[16] q) { q = Tan (a) }> }",
+        "float[16] y",
+    ).replace("any = Or (c, l)  l = Less (i, one)", "l = Less (i, one)  any = Or (c, l)"),
+    "single-iteration": _counted(
+        ", float[16] a",
+        "x",
+        "y, s",
+        "=> (bool c2, float[16] a2, float[16] t) { c2 = Identity (c)  a2 = Sin (a)  t = Tan (a) }",
+        "float[16] y, float[K, 16] s",
+        "one",
+    ),
+    "unroll": _counted(
+        ", float[16] a",
+        "x",
+        "y, s",
+        "=> (bool c2, float[16] a2, float[16] t) { c2 = Identity (c)  a2 = Sin (a)  t = Tan (a) }",
+        "float[16] y, float[K, 16] s",
+        "three",
+    ).replace("  one = ", "  three = Constant <value = int64 {3}> ()\n  one = "),
+    "growing-concat": (
+        "m (int64 M, float[16] x, float[L, 16] start) => (float[K, 16] all) {\n"
+        "  true = Constant <value = bool {1}> ()\n  axes = Constant <value = int64[1] {0}> ()\n"
+        "  y, all = Loop (M, true, x, start) <body = b (int64 i, bool c, float[16] a, float[P, 16] g)"
+        " => (bool c2, float[16] a2, float[Q, 16] g2) { c2 = Identity (c)  a2 = Sin (a)"
+        "  row = Unsqueeze (a2, axes)  g2 = Concat <axis = 0> (g, row) }>\n}"
+    ),
+    "map": _rows_loop(
+        "float[16] a",
+        "=> (bool c2, float[16] a2, float[16] s) { c2 = Identity (c)  a2 = Identity (a)"
+        "  x = Gather (X, i)  t = Mul (x, h)  s = Relu (t) }",
+        "last, s",
+        "float[K, 16] s",
+    ).replace(", float[16] a)", ")").replace("float[16] a2, ", "").replace("a2 = Identity (a)", "").replace("last, s =", "s =").replace("true, h)", "true)"),
+    "prefix-sum": _rows_loop(
+        "float[16] a",
+        "=> (bool c2, float[16] a2, float[16] s) { c2 = Identity (c)  x = Gather (X, i)  a2 = Add (a, x)"
+        "  s = Identity (a2) }",
+        "last, s",
+        "float[K, 16] s",
+    ),
+    "reduction": _rows_loop(
+        "float[16] a",
+        "=> (bool c2, float[16] a2) { c2 = Identity (c)  x = Gather (X, i)  t = Mul (x, x)  a2 = Add (a, t) }",
+        "last",
+        "float[16] last",
+    ),
+    "scan": _rows_loop(
+        "float[16] a",
+        "=> (bool c2, float[16] a2, float[16] s) { c2 = Identity (c)  x = Gather (X, i)  t = Mul (a, x)"
+        "  a2 = Sin (t)  s = Cos (a2) }",
+        "last, s",
+        "float[16] last, float[K, 16] s",
+    ),
+    "lstm": (
+        "m (float[N, 2, 8] X, float[2, 4] h0, float[2, 4] c0) => (float[K, 2, 4] Y, float[2, 4] h, float[2, 4] c)\n"
+        + _weights(W=(12, 16), b=(16,))
+        + "{\n"
+        + _CELL_START
+        + "  h, c, Y = Loop (count, true, h0, c0) <body = b (int64 i, bool k, float[2, 4] hi, float[2, 4] ci)"
+        " => (bool k2, float[2, 4] ho, float[2, 4] co, float[2, 4] y) { k2 = Identity (k)  x = Gather (X, i)"
+        "  xh = Concat <axis = 1> (x, hi)  p = MatMul (xh, W)  g = Add (p, b)"
+        "  ig, jg, fg, og = Split <axis = 1> (g)  one = Constant <value = float {1}> ()  fo = Add (fg, ones)"
+        "  f = Sigmoid (fo)  is = Sigmoid (ig)  os = Sigmoid (og)  j = Tanh (jg)  kept = Mul (ci, f)"
+        "  new = Mul (is, j)  co = Add (kept, new)  tc = Tanh (co)  ho = Mul (tc, os)  y = Identity (ho) }>\n}"
+    ).replace("one = Constant <value = float {1}> ()", "ones = Constant <value = float[4] {1, 1, 1, 1}> ()"),
+    "gru": (
+        _RNN_HEAD
+        + "\n"
+        + _weights(W=(8, 12), R=(4, 12), b=(12,), rb=(4,))
+        + "{\n"
+        + _CELL_START
+        + "  h, Y = Loop (count, true, h0) <body = b (int64 i, bool k, float[2, 4] hi)"
+        " => (bool k2, float[2, 4] ho, float[2, 4] y) { k2 = Identity (k)  x = Gather (X, i)  xw = MatMul (x, W)"
+        "  a = Add (xw, b)  hr = MatMul (hi, R)  az, ar, an = Split <axis = 1> (a)  hz, hrr, hn = Split <axis = 1> (hr)"
+        "  zs = Add (az, hz)  z = Sigmoid (zs)  rs = Add (ar, hrr)  r = Sigmoid (rs)  hnb = Add (hn, rb)"
+        "  rh = Mul (r, hnb)  ns = Add (an, rh)  n = Tanh (ns)  one = Constant <value = float {1}> ()"
+        "  rest = Sub (one, z)  new = Mul (rest, n)  old = Mul (z, hi)  ho = Add (new, old)  y = Identity (ho) }>\n}"
+    ),
+    "rnn": (
+        _RNN_HEAD
+        + "\n"
+        + _weights(W=(8, 4), R=(4, 4), b=(4,))
+        + "{\n"
+        + _CELL_START
+        + "  h, Y = Loop (count, true, h0) <body = b (int64 i, bool k, float[2, 4] hi)"
+        " => (bool k2, float[2, 4] ho, float[2, 4] y) { k2 = Identity (k)  x = Gather (X, i)  xw = MatMul (x, W)"
+        "  hr = MatMul (hi, R)  s = Add (xw, hr)  t = Add (s, b)  ho = Tanh (t)  y = Identity (ho) }>\n}"
+    ),
+}
+
+
+def write_model(kind: str, folder: Path, text: str = "") -> Path:
+    """Write the model of a kind, or of a text, as a file."""
+    model = onnx.parser.parse_model(_HEADER + (text or MODELS[kind]))
+    onnx.checker.check_model(model)
+    path = folder / f"{kind}.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def large_inputs(kind: str, iterations: int = 300) -> dict[str, Any]:
+    """Inputs for the model of a kind with many iterations."""
+    random = np.random.default_rng(0)
+    shapes = {"X": (iterations, 2, 8) if kind in ("lstm", "gru", "rnn") else (iterations, 16), "h": (16,), "x": (16,)}
+    shapes |= {"w": (16,), "h0": (2, 4), "c0": (2, 4), "start": (1, 16)}
+    values: dict[str, Any] = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    values["M"] = np.int64(iterations)
+    graph = onnx.parser.parse_model(_HEADER + MODELS[kind]).graph
+    return {port.name: values[port.name] for port in graph.input}
