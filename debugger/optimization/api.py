@@ -21,6 +21,8 @@ from .measure import measure_gain, measure_peer_gain, open_peer
 from .model_facts import ModelFacts
 from .report import Optimization, Optimizations, Rejected
 
+#: Inputs that are tried until the model runs to the end with one.
+_MAX_FIRST_RUNS = 20
 #: Rewrites of one model that are applied one after another.
 _MAX_APPLIED = 1000
 
@@ -99,7 +101,7 @@ class _Search:
             LoopdbgError: there are none; that of the first ones.
         """
         first_error: LoopdbgError | None = None
-        for case in self.cases:
+        for case in self.cases[:_MAX_FIRST_RUNS]:
             try:
                 return ModelFacts(model, case), case
             except InterruptError:

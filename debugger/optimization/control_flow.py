@@ -24,7 +24,8 @@ def find_constant_control(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     found = []
     nodes = _nodes_for_condition(facts, loop)
     if nodes:
-        what = f"its condition is always true, and is computed by {', '.join(nodes)} in every iteration"
+        role = "is ignored" if loop.condition is None else "is always true"
+        what = f"its condition {role}, and is computed by {', '.join(nodes)} in every iteration"
         found.append(
             facts.rewrite("constant-condition", loop, what, lambda model: _pass_condition(OnnxLoop(model, loop)), nodes)
         )

@@ -9,18 +9,25 @@ from typing import Any
 import numpy as np
 
 from ...runtime.engine.engine import Engine
+from ...runtime.errors import InterruptError, LimitError
 from ...runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, TensorType, Value, values_read
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random, resolve
 from ..rewriting.rewrite import Rewrite
 
+#: A loop that runs longer is not tried.
+MAX_ITERATIONS = 10_000
 #: Operators that cost nothing: they are no reason to change a model.
 FREE_OPERATORS = frozenset({"Constant", "Identity"})
 
 
 class ModelFacts:
     """A graph, and what one run tells of it.
+
+    Raises:
+        LimitError: a loop does not end.
+        ExecutionError: the run fails.
 
     ``shapes``: the shapes of tensors in the run, those inside of loops in their last iteration.
     """
@@ -32,7 +39,12 @@ class ModelFacts:
         self.paths = {plan.loop: plan.path for plan in model.plan.loops}
         engine = Engine(model.plan)
         engine.start(model.check(inputs))
-        engine.resume()
+        engine.set_limits(MAX_ITERATIONS)
+        event, _ = engine.resume()
+        if event == "interrupt":
+            raise InterruptError("interrupted")
+        if event != "end":
+            raise LimitError(f"{model.name}: a loop does not end within {MAX_ITERATIONS} iterations")
         kinds = {value: engine.memory.dtype_and_shape(slot) for value, slot in engine.plan.slot_of.items()}
         self._types = {value: (kind[0], tuple(kind[1])) for value, kind in kinds.items() if kind is not None}
 

@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 import onnx.parser
 
+from ir_builder import IrNetBuilder, back_edges, input_map_entry, loop_sections, output_map_entry
+
 _HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
 
 
@@ -216,3 +218,46 @@ def large_inputs(kind: str, iterations: int = 300) -> dict[str, Any]:
     values["M"] = np.int64(iterations)
     graph = onnx.parser.parse_model(_HEADER + MODELS[kind]).graph
     return {port.name: values[port.name] for port in graph.input}
+
+
+def _element_loop(net: IrNetBuilder, body: IrNetBuilder, results: list[int], scans: list[int]) -> int:
+    """A Loop of 100 iterations that carries ``a`` (and ``b``); ``results`` and ``scans`` are Results of the body."""
+    trips, true = net.constant(np.int64(100), name="trips"), net.constant(np.array(True), name="true")
+    carried = [net.parameter("16", name=name, names=name) for name in "xw"[: len(results)]]
+    keep = body.result(body.constant(np.array(True), name="keep"))
+    first = 2 + len(carried)
+    entries = [input_map_entry(2 + k, k) for k in range(len(carried))]
+    entries += [output_map_entry(first + k, result) for k, result in enumerate(results)]
+    entries += [output_map_entry(first + len(results) + k, result, 'axis="0"') for k, result in enumerate(scans)]
+    entries.append(output_map_entry(-1, keep, 'purpose="execution_condition"'))
+    parts = loop_sections(body, entries, back_edges(*((result, k) for k, result in enumerate(results))))
+    outputs = len(results) + len(scans)
+    loop = net.layer("Loop", [trips, true, *carried], outputs, name="loop", version="opset5", shape="16", extra=parts)
+    for k in range(outputs):  # as exporters do
+        port = f'<port id="{first + k}" precision="FP32"'
+        net.layers[loop] = net.layers[loop].replace(port, f'{port} names="out{k}"')
+    net.result((loop, first), name="y")
+    return loop
+
+
+def write_ir(kind: str, folder: Path) -> Path:
+    """Write an IR with one opportunity; ``kind``: one of ``IR_KINDS``."""
+    net = IrNetBuilder()
+    body = net.body_builder()
+    a = body.parameter("16", name="a")
+    if kind == "unused-scan-output":
+        result = body.result(body.layer("Sin", [a], name="sin", shape="16"))
+        _element_loop(net, body, [result], [body.result(body.layer("Tan", [a], name="tan", shape="16"))])
+        return net.save(folder)
+    b = body.parameter("16", name="b")
+    if kind == "unchanged-carried":
+        first = body.layer("Add", [a, b], name="add", shape="16")
+        _element_loop(net, body, [body.result(first), body.result(b)], [])
+    else:
+        first = body.layer("Sin", [a], name="sin", shape="16")
+        _element_loop(net, body, [body.result(first), body.result(body.layer("Tan", [b], name="tan", shape="16"))], [])
+    return net.save(folder)
+
+
+#: Kinds of rewrites of OpenVINO IRs.
+IR_KINDS = ("unread-carried", "unchanged-carried", "unused-scan-output")
