@@ -14,6 +14,7 @@ register_plugins(
             "coverage": "coverage.api:measure",
             "coverage_session": "coverage.api:session_coverage",
             "precision": "precision.api:try_precision",
+            "optimizations": "optimization.api:find_optimizations",
             "explain": "describe.explain:explain_loops",
             "html": "frontends.notebook.html_repr:render_html",
             "widget": "frontends.notebook.api:widget",

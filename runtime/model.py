@@ -440,6 +440,42 @@ class Model:
             max_iterations=max_iterations, save=save,
         )  # fmt: skip
 
+    def optimizations(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        only: Sequence[str] = (),
+        count: int = 1000,
+        seconds: float = 60.0,
+        peer: bool = True,
+        save: Path | None = None,
+    ) -> Any:
+        """Find rewrites that make this model faster: values carried or collected in vain, work that is repeated, loops
+        that one operator replaces. Each is verified and measured; the model itself does not change.
+
+        Args:
+            inputs: As for :meth:`run`; the model is measured, and verified first, with these.
+            only: Kinds of rewrites (docs/optimize.md); all where not given.
+            count: Each rewrite has to give the same results on so many inputs: edge cases, then random ones.
+            seconds: How long rewrites are verified and measured, about.
+            peer: Measure them too in onnxruntime (ONNX) or OpenVINO (IRs), where it is installed.
+            save: Write the model with all of them, with all names and metadata.
+
+        Returns:
+            The :class:`Optimizations`; its ``str()`` is a report.
+
+        Raises:
+            UsageError: an unknown kind, a model without a file, or one that is neither ONNX nor an IR.
+            LimitError: a loop does not end.
+            ExecutionError: the model runs with none of the inputs.
+            ModelError: the file cannot be written.
+
+        >>> report = model.optimizations(inputs, count=20, seconds=1, peer=False)
+        >>> [(item.kind, item.reason) for item in report.found]
+        [('unread-carried', "'err' is carried, and nothing that is used depends on it")]
+        """
+        return load_plugin("optimizations")(self, inputs, only, count, seconds, peer, save)
+
     @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature.

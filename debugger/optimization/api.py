@@ -21,6 +21,8 @@ from .measure import measure_gain, measure_peer_gain, open_peer
 from .model_facts import ModelFacts
 from .report import Optimization, Optimizations, Rejected
 
+#: How long a rewrite is measured in one runtime, at most.
+_MAX_MEASURED_SECONDS = 1.0
 #: Inputs that are tried until the model runs to the end with one.
 _MAX_FIRST_RUNS = 20
 #: Rewrites of one model that are applied one after another.
@@ -133,7 +135,7 @@ class _Search:
         assert self.model.path is not None
         with scratch_folder() as folder:
             rewritten = load(edited.write(folder / self.model.path.with_suffix(_suffix(self.model)).name)[0])
-            seconds = min(self.seconds, 1.0)
+            seconds = min(self.seconds / 5, _MAX_MEASURED_SECONDS)
             gain = measure_gain(self.model, rewritten, self.inputs, seconds)
             if self.peer is None:
                 return gain, None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import onnx.helper
 
 from ...runtime.graph import Graph, If, Loop, System, Value, bodies
+from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import FREE_OPERATORS, ModelFacts
 from .onnx_loop import OnnxLoop, OnnxNode
@@ -48,7 +50,7 @@ def find_constant_ifs(facts: ModelFacts) -> list[Rewrite]:
                     "constant-if",
                     loop,
                     f"the condition of If '{node.name}' is always {str(taken).lower()}",
-                    lambda model, node=node, taken=taken: _inline_branch(OnnxNode(model, node), taken),
+                    partial(_inline_branch, node, taken),
                     (node.name,),
                 )
             )
@@ -120,8 +122,9 @@ def _unroll(message: OnnxLoop, count: int) -> None:
     message.remove()
 
 
-def _inline_branch(message: OnnxNode, taken: bool) -> None:
+def _inline_branch(node: If, taken: bool, model: EditableOnnx) -> None:
     """Replace an If by the branch that is always taken."""
+    message = OnnxNode(model, node)
     name = "then_branch" if taken else "else_branch"
     branch = next(attribute.g for attribute in message.node.attribute if attribute.name == name)
     outputs = list(message.node.output)

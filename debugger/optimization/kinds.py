@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RewriteKind:
-    """``why``: why such a rewrite is valid; ``rounds``: results may be rounded otherwise, as sums are computed in another
-    order (else they are bit-identical); ``on_request``: found only where it is asked for."""
+    """``why``: why such a rewrite is valid; ``rounds``: results may be rounded otherwise, as sums are computed in
+    another order (else they are bit-identical); ``on_request``: found only where it is asked for."""
 
     why: str
     rounds: bool = False

@@ -44,8 +44,8 @@ def measure_peer_gain(
     except (PeerError, UnsupportedError):
         return None
     finally:
-        for model, _ in loaded:
-            model.close()
+        for peer_model, _ in loaded:
+            peer_model.close()
 
 
 def open_peer(system: System) -> Peer | None:

@@ -56,7 +56,8 @@ class OnnxNode:
     @property
     def opset(self) -> int:
         """The version of ai.onnx that the file imports."""
-        return next(item.version for item in self.model.proto.opset_import if item.domain in ("", "ai.onnx"))
+        versions = (item.version for item in self.model.proto.opset_import if item.domain in ("", "ai.onnx"))
+        return int(next(versions))
 
     def require_opset(self, version: int) -> None:
         """Refuse a file with operators of earlier versions, whose new nodes would be written otherwise."""
@@ -146,19 +147,15 @@ class OnnxLoop(OnnxNode):
 
     def output(self, k: int) -> str:
         """The name of output k; empty where it has none."""
-        return self.node.output[k] if k < len(self.node.output) else ""
+        return str(self.node.output[k]) if k < len(self.node.output) else ""
 
     def param(self, k: int) -> str:
         """The body's name of carried value k."""
-        return self.body.input[self.first_input + k].name
+        return str(self.body.input[self.first_input + k].name)
 
     def initial(self, k: int) -> str:
         """The name of the initial value of carried value k."""
-        return self.node.input[self.first_input + k]
-
-    def result(self, k: int) -> str:
-        """The body's name of result k: carried values, then scan outputs."""
-        return self.body.output[self.first_result + k].name
+        return str(self.node.input[self.first_input + k])
 
     def read_outer(self, name: str) -> str:
         """The name by which the body reads an outer value: another one where the body has a value of that name."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...runtime.graph import Array, BackEdge, Loop, Operation, Value
+from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import ModelFacts
 from .onnx_loop import OnnxLoop
@@ -60,16 +62,17 @@ def find_recurrent_cell(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[R
     scans = [scan for scan in loop.scan_outputs if scan.outer in facts.values_read]
     for edge in loop.back_edges:
         cell = _Matcher(facts, loop, rows).match(edge)
-        if cell is None or any(not facts.same_source(scan.result, edge.result) or scan.axis or scan.reverse for scan in scans):
+        if cell is None or any(scan.axis or scan.reverse for scan in scans):
+            continue
+        if not all(facts.same_source(scan.result, edge.result) for scan in scans):
             continue
         states = [edge] if cell.cell is None else [edge, cell.cell]
         lasts = [last for last in loop.last_values if last.outer in facts.values_read]
         if any(loop.back_edge_for(last) not in states for last in lasts):
             continue
-        reason = f"it computes the equations of ONNX {cell.kind.upper()} on the rows of '{rows.sources[cell.row].outer.name}'"
-        return [
-            facts.rewrite(cell.kind, loop, reason, lambda model, cell=cell: _write(rows, OnnxLoop(model, loop), cell))
-        ]
+        tensor = rows.sources[cell.row].outer.name
+        reason = f"it computes the equations of ONNX {cell.kind.upper()} on the rows of '{tensor}'"
+        return [facts.rewrite(cell.kind, loop, reason, partial(_write, rows, loop, cell))]
     return []
 
 
@@ -108,12 +111,14 @@ class _Matcher:
             if carried is None or not isinstance(carried.initial, Value):
                 continue
             for kept, added in self._operands("Add", squashed):
-                forget = next((f for f, c in self._operands("Mul", kept) if c is carried.param), None)
+                forget = next(
+                    (self._gate("Sigmoid", f) for f, c in self._operands("Mul", kept) if c is carried.param), None
+                )
                 for i, g in self._operands("Mul", added):
                     gates = [
                         self._gate("Sigmoid", i),
                         output,
-                        forget and self._gate("Sigmoid", forget),
+                        forget,
                         self._gate("Tanh", g),
                     ]
                     if None not in gates:
@@ -309,10 +314,10 @@ def _sum(a: _Affine | None, b: _Affine | None = None) -> _Affine | None:
     return a + b
 
 
-def _write(rows: LoopRows, message: OnnxLoop, cell: _Cell) -> None:
+def _write(rows: LoopRows, loop: Loop, cell: _Cell, model: EditableOnnx) -> None:
     """Replace a loop by an LSTM, a GRU or an RNN."""
+    message, hidden = OnnxLoop(model, loop), cell.hidden
     message.require_opset(14)
-    loop, hidden = message.loop, cell.hidden
     stacked = [np.concatenate([gate.parts[value].T for gate in cell.gates])[None] for value in (cell.row, hidden.param)]
     bias = np.concatenate([gate.bias for gate in cell.gates])
     recurrent_bias = np.zeros_like(bias)

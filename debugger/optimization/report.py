@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from ...runtime.text import count_text, escape_unprintable
 class Optimization:
     """One rewrite, verified and measured.
 
-    ``kind``: as in docs/optimize.md; ``loop``: the path of the loop, or ``main``; ``node``: the names of nodes, or of the
-    loop; ``reason``: what is there; ``why``: why it is valid; ``inputs``: on how many the results are the same;
+    ``kind``: as in docs/optimize.md; ``loop``: the path of the loop, or ``main``; ``node``: the names of nodes, or of
+    the loop; ``reason``: what is there; ``why``: why it is valid; ``inputs``: on how many the results are the same;
     ``largest``: their largest absolute difference (0.0: bit-identical); ``gain``: the time of a run divided by that of
     the rewritten model; ``peer_gain``: the same in the peer (None: not measured).
     """
@@ -49,8 +49,8 @@ class Optimizations:
     ``peer``: the runtime in which ``peer_gain`` is measured; empty without. ``saved``: the files written with all of
     them, and ``saved_kinds`` the kinds applied, one after another. ``interrupted``: Ctrl-C ended the search.
 
-    >>> model.optimizations(inputs).found
-    ()
+    >>> print(model.optimizations(inputs, count=20, seconds=1, peer=False))
+    newton_sqrt.onnx: 1 optimization...
     """
 
     model: str
@@ -58,14 +58,14 @@ class Optimizations:
     rejected: tuple[Rejected, ...] = ()
     peer: str = ""
     saved: tuple[Path, ...] = ()
-    saved_kinds: tuple[str, ...] = field(default=())
+    saved_kinds: tuple[str, ...] = ()
     interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object.
 
-        >>> model.optimizations(inputs).to_json()["found"]
-        []
+        >>> model.optimizations(inputs, count=20, seconds=1, peer=False).to_json()["found"][0]["loop"]
+        'main ▸ sqrt'
         """
         return {**asdict(self), "saved": [str(path) for path in self.saved]}
 
@@ -91,6 +91,10 @@ def optimization_lines(report: Optimizations) -> Iterator[str]:
         yield f"  speed: {item.gain:.2f}x in loopdbg{peer}"
     for rejected in report.rejected:
         yield ""
-        yield f"not offered: {rejected.kind} in {escape_unprintable(rejected.loop)}: {escape_unprintable(rejected.difference)}"
+        place = escape_unprintable(f"{rejected.kind} in {rejected.loop}: {rejected.difference}")
+        yield f"not offered: {place}"
     if report.interrupted:
         yield "interrupted: the rest was not tried"
+    if report.saved:
+        yield ""
+        yield f"saved as {report.saved[0]}, with {count_text(len(report.saved_kinds), 'rewrite')}"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from ...runtime.graph import BackEdge, Loop, System, Value, bodies, captured_values, values_read
+from ..rewriting.editable_model import EditableIr, EditableOnnx
 from ..rewriting.rewrite import Rewrite
+from .ir_loop import IrLoop
 from .model_facts import FREE_OPERATORS, ModelFacts
+from .onnx_loop import OnnxLoop
 
 
 def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
@@ -29,7 +33,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
             "unchanged-carried",
             loop,
             f"'{edge.param.name}' is carried from iteration to iteration unchanged",
-            lambda model, edge=edge: _edits(model, loop).replace_by_initial_value(edge),
+            partial(_replace_by_initial_value, loop, edge),
         )
         for edge in loop.back_edges
         if isinstance(edge.initial, Value) and facts.producers.skip_identities(edge.result) is edge.param
@@ -44,7 +48,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 "unused-result",
                 loop,
                 f"nothing reads what {names} compute{'s' if len(dead) == 1 else ''}",
-                lambda model: _edits(model, loop).clean(),
+                lambda model: OnnxLoop(model, loop).clean(),
                 tuple(node.name for node in dead),
             )
         )
@@ -56,15 +60,13 @@ def _names(values: Iterable[Value]) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
-def _edits(model: object, loop: Loop):  # type: ignore[no-untyped-def]
+def _edits(model: EditableOnnx | EditableIr, loop: Loop) -> OnnxLoop | IrLoop:
     """The edits of a loop in an opened file of either format."""
-    if loop.system is System.OPENVINO:
-        from .ir_loop import IrLoop
+    return IrLoop(model, loop) if isinstance(model, EditableIr) else OnnxLoop(model, loop)
 
-        return IrLoop(model, loop)
-    from .onnx_loop import OnnxLoop
 
-    return OnnxLoop(model, loop)
+def _replace_by_initial_value(loop: Loop, edge: BackEdge, model: EditableOnnx | EditableIr) -> None:
+    _edits(model, loop).replace_by_initial_value(edge)
 
 
 def _unread_edges(facts: ModelFacts, loop: Loop) -> list[BackEdge]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx.helper
@@ -21,6 +22,7 @@ from ...runtime.graph import (
     captured_values,
 )
 from ...runtime.modelfile.onnx_graph import free_names, keep_only, make_tensor, port_info
+from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import ModelFacts
 from .onnx_loop import OnnxLoop, constant_node
@@ -37,7 +39,8 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     if not scans and not lasts:
         return []
     skip = facts.producers.skip_identities
-    accumulators = {skip(edge.result): (edge, row) for edge in loop.back_edges if (row := _accumulated(facts, rows, edge))}
+    accumulated = ((edge, _accumulated(facts, rows, edge)) for edge in loop.back_edges)
+    accumulators = {skip(edge.result): (edge, row) for edge, row in accumulated if row is not None}
     kinds = []
     for scan in scans:
         if scan.axis or scan.reverse or scan.length is not None or not scan.stack:
@@ -98,13 +101,9 @@ class _WholeTensor:
         """Replace a loop."""
         message.require_opset(13)
         skip = self.facts.producers.skip_identities
-        tensors = self.rows.write(
-            message,
-            dict.fromkeys(
-                self.accumulators[skip(port.result)][1] if skip(port.result) in self.accumulators else port.result
-                for port in (*scans, *lasts)
-            ),
-        )
+        results = [*(scan.result for scan in scans), *(last.result for last in lasts)]
+        needed = [self.accumulators[skip(v)][1] if skip(v) in self.accumulators else v for v in results]
+        tensors = self.rows.write(message, dict.fromkeys(needed))
         for scan in scans:
             if skip(scan.result) in self.accumulators:
                 edge, row = self.accumulators[skip(scan.result)]
@@ -170,17 +169,18 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 "growing-concat",
                 loop,
                 what,
-                lambda model, edge=edge, part=part: _collect(facts, OnnxLoop(model, loop), edge, part),
+                partial(_collect, facts, loop, edge, part),
                 (node.name,),
             )
         )
     return found
 
 
-def _collect(facts: ModelFacts, message: OnnxLoop, edge: BackEdge, part: Value) -> None:
+def _collect(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: EditableOnnx) -> None:
     """Collect the parts in a scan output in place of a carried value, and append them to the initial value at once."""
+    message = OnnxLoop(model, loop)
     message.require_opset(13)
-    k = message.loop.back_edges.index(edge)
+    k = loop.back_edges.index(edge)
     initial, output = message.initial(k), message.output(k)
     producer = facts.producers.get(part)
     element, stacked = part, False

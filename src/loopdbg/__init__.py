@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .debugger.describe.explain import Explanation
     from .debugger.diagnostics.report import Diagnosis, Diagnostic
     from .debugger.frontends.notebook.api import widget
+    from .debugger.optimization.report import Optimizations
     from .debugger.plot_api import plot
     from .debugger.precision.report import Precision
     from .debugger.profiling.profile import Profile
@@ -77,6 +78,7 @@ __all__ = [
     "LoopdbgError",
     "Model",
     "ModelError",
+    "Optimizations",
     "OptionalType",
     "OutOfMemoryError",
     "Port",
@@ -124,6 +126,7 @@ _MODULE_OF_NAME = {
     "debugger.plot_api": ("plot",),
     "debugger.diagnostics.report": ("Diagnosis", "Diagnostic"),
     "debugger.trace.replay": ("Replay",),
+    "debugger.optimization.report": ("Optimizations",),
     "debugger.precision.report": ("Precision",),
     "debugger.profiling.profile": ("Profile",),
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),

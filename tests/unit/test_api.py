@@ -27,9 +27,9 @@ PUBLIC = {
     "loopdbg": """
         CarriedValue Coverage CoveragePoint Diagnosis Diagnostic Diff ExecutionError Explanation FirstDifference Frame
         InputError InternalError InterruptError LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model
-        ModelError OptionalType OutOfMemoryError Port Precision Profile Reason Recorder Reference ReferenceRecorder
-        Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track UnsupportedError
-        UsageError Verdict Why __version__ debug diff load operator plot record_reference sweep widget""",
+        ModelError Optimizations OptionalType OutOfMemoryError Port Precision Profile Reason Recorder Reference
+        ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track
+        UnsupportedError UsageError Verdict Why __version__ debug diff load operator plot record_reference sweep widget""",
     "Session": """
         assign back back_node branch branches breakpoints close closed compare continue_ controller coverage diagnose
         done extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model
@@ -51,8 +51,8 @@ PUBLIC = {
         boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
         open outputs path totals""",
     "Model": """
-        check coverage diagnose execute explain graph inputs loops name outputs over_requests path plan precision
-        profile reset run state""",
+        check coverage diagnose execute explain graph inputs loops name optimizations outputs over_requests path plan
+        precision profile reset run state""",
 }
 
 
