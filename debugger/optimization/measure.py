@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -13,8 +14,8 @@ from ..compare.live_peer.model_job import model_job
 from ..compare.running.sides import ModelSide
 from ..peers.process import Peer, PeerError
 
-#: Runs of each model that are not measured, and parts of the time in which the two take turns.
-_WARM_UP_RUNS, _TURNS = 3, 10
+#: How often the two models take turns.
+_TURNS = 10
 
 
 def measure_gain(original: Model, rewritten: Model, inputs: Mapping[str, Data], seconds: float) -> float:
@@ -58,18 +59,20 @@ def open_peer(system: System) -> Peer | None:
 
 
 def _ratio(first: Callable[[float], float], second: Callable[[float], float], seconds: float) -> float:
-    share = seconds / (2 * _TURNS)
-    turns = [(first(share), second(share)) for _ in range(_TURNS)]
+    """The ratio of two times that are measured in turns; each function measures for some seconds."""
+    share, end = seconds / (2 * _TURNS), time.monotonic() + seconds
+    first(0.0), second(0.0)
+    turns = [(first(share), second(share))]
+    while len(turns) < _TURNS and time.monotonic() < end:
+        turns.append((first(share), second(share)))
     return min(turn[0] for turn in turns) / min(turn[1] for turn in turns)
 
 
 def _own_seconds(model: Model, inputs: Mapping[str, Data], seconds: float) -> float:
     end = time.perf_counter() + seconds
-    fastest = float("inf")
-    count = 0
-    while count < _WARM_UP_RUNS or time.perf_counter() < end:
+    fastest = math.inf
+    while fastest == math.inf or time.perf_counter() < end:
         start = time.perf_counter()
         model.run(inputs)
         fastest = min(fastest, time.perf_counter() - start)
-        count += 1
     return fastest

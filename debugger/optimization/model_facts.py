@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, LimitError
-from ...runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, TensorType, Value, values_read
+from ...runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, TensorType, Value, values_read, walk_graphs
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random, resolve
@@ -56,6 +56,11 @@ class ModelFacts:
         return Rewrite(kind, path, ", ".join(nodes) or (loop.name if loop else ""), reason, edit)
 
     @cached_property
+    def _expanded(self) -> set[Node]:
+        """Nodes that are not in the file, but part of an operator of it."""
+        return {node for graph in walk_graphs(self.graph) for node in graph.expanded_from}
+
+    @cached_property
     def values_read(self) -> set[Value]:
         """Every value that any node, or an output of the model, reads."""
         return values_read(self.graph)
@@ -99,8 +104,10 @@ class ModelFacts:
         return a is not None and b is not None and skip(a) is skip(b)
 
     def is_deterministic(self, node: Node) -> bool:
-        """Whether a node without control flow computes its results from its inputs alone."""
-        if not isinstance(node, Operation) or node.is_custom_operator or is_random(node, self.graph.system):
+        """Whether a node without control flow that is in the file computes its results from its inputs alone."""
+        if not isinstance(node, Operation) or node.is_custom_operator or node in self._expanded:
+            return False
+        if is_random(node, self.graph.system):
             return False
         return resolve(node, self.graph.system).pure
 

@@ -131,3 +131,15 @@ def test_names_and_metadata_of_the_rest_are_kept(tmp_path: Path) -> None:
     loop = next(node for node in after.graph.node if node.op_type == "Loop")
     assert (after.producer_name, after.doc_string, after.metadata_props[0].value) == ("exporter", "a model", "someone")
     assert [item.value for item in loop.metadata_props] == ["model.py:7"]
+
+
+def test_nodes_that_are_not_in_the_file_are_no_opportunity(tmp_path: Path) -> None:
+    """An LSTM in a body is run as a loop with nodes of its own, of which not all are read."""
+    weights = "float[1, 16, 4] W, float[1, 16, 4] R"
+    text = (
+        f"m (int64 M, float[1, 2, 4] x, {weights}) => (float[1, 2, 4] y) {{ true = Constant <value = bool {{1}}> ()"
+        "  y = Loop (M, true, x) <body = b (int64 i, bool c, float[1, 2, 4] a) => (bool c2, float[1, 2, 4] h)"
+        " { c2 = Identity (c)  s, h = LSTM <hidden_size = 4> (a, W, R) }> }"
+    )
+    report = optimizations(write_model("lstm", tmp_path, text), "lstm", 10)
+    assert (report.found, report.rejected) == ((), ())
