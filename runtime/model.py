@@ -450,13 +450,13 @@ class Model:
         peer: bool = True,
         save: Path | None = None,
     ) -> Any:
-        """Find rewrites that make this model faster: values carried or collected in vain, work that is repeated, loops
-        that one operator replaces. Each is verified and measured; the model itself does not change.
+        """Find rewrites that make this model faster: unused values of loops, repeated work, loops that one operator
+        replaces. Each is verified and measured; the model itself does not change.
 
         Args:
             inputs: As for :meth:`run`; the model is measured, and verified first, with these.
             only: Kinds of rewrites (docs/optimize.md); all where not given.
-            count: Each rewrite has to give the same results on so many inputs: edge cases, then random ones.
+            count: Each rewrite has to give the same results on N inputs: edge cases, then random ones.
             seconds: How long rewrites are verified and measured, about.
             peer: Measure them too in onnxruntime (ONNX) or OpenVINO (IRs), where it is installed.
             save: Write the model with all of them, with all names and metadata.
@@ -471,7 +471,7 @@ class Model:
             ModelError: the file cannot be written.
 
         >>> report = model.optimizations(inputs, count=20, seconds=1, peer=False)
-        >>> [(item.kind, item.reason) for item in report.found]
+        >>> [(item.kind, item.reason) for item in report.offered]
         [('unread-carried', "'err' is carried, and nothing that is used depends on it")]
         """
         return load_plugin("optimizations")(self, inputs, only, count, seconds, peer, save)

@@ -48,7 +48,7 @@ def find_optimizations(
         raise UsageError(f"{model.name}: only ONNX models and OpenVINO IRs in files are optimized", name=model.name)
     with ExitStack() as stack:
         search = _Search(model, inputs, only, count, seconds, stack, peer)
-        found: list[Optimization] = []
+        offered: list[Optimization] = []
         rejected: list[Rejected] = []
         saved: tuple[Path, ...] = ()
         kinds: tuple[str, ...] = ()
@@ -56,17 +56,17 @@ def find_optimizations(
         try:
             for result in search.results():
                 if isinstance(result, Optimization):
-                    found.append(result)
+                    offered.append(result)
                 else:
                     rejected.append(result)
-            if save is not None and found:
+            if save is not None and offered:
                 saved, kinds = search.save(save)
         except (KeyboardInterrupt, InterruptError):
             if not reports_partial:
                 raise
             interrupted = True
         return Optimizations(
-            model.name, tuple(found), tuple(rejected), search.peer_name, saved, kinds, interrupted=interrupted
+            model.name, tuple(offered), tuple(rejected), search.peer_name, saved, kinds, interrupted=interrupted
         )
 
 

@@ -23,29 +23,29 @@ def find_constant_control(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     """A condition of a loop that is always true, and a constant number of iterations of at most ``MAX_UNROLLED``."""
     if loop.system is not System.ONNX or loop.op_type != "Loop" or not facts.runs_all_iterations(loop):
         return []
-    found = []
+    rewrites = []
     nodes = _nodes_for_condition(facts, loop)
     if nodes:
         role = "is ignored" if loop.condition is None else "is always true"
         what = f"its condition {role}, and is computed by {', '.join(nodes)} in every iteration"
-        found.append(
+        rewrites.append(
             facts.rewrite("constant-condition", loop, what, lambda model: _pass_condition(OnnxLoop(model, loop)), nodes)
         )
     count = facts.producers.constant_integer(loop.trip_count)
     if count is not None and 1 <= count <= MAX_UNROLLED:
         kind = "single-iteration" if count == 1 else "unroll"
         what = f"it always runs {'one iteration' if count == 1 else f'{count} iterations'}"
-        found.append(facts.rewrite(kind, loop, what, lambda model: _unroll(OnnxLoop(model, loop), count)))
-    return found
+        rewrites.append(facts.rewrite(kind, loop, what, lambda model: _unroll(OnnxLoop(model, loop), count)))
+    return rewrites
 
 
 def find_constant_ifs(facts: ModelFacts) -> list[Rewrite]:
     """Ifs of which one branch is never taken."""
-    found = []
+    rewrites = []
     for node, loop in _ifs(facts.graph, None):
         taken = facts.proven_truth(node.inputs[0], loop)
         if taken is not None and facts.graph.system is System.ONNX:
-            found.append(
+            rewrites.append(
                 facts.rewrite(
                     "constant-if",
                     loop,
@@ -54,7 +54,7 @@ def find_constant_ifs(facts: ModelFacts) -> list[Rewrite]:
                     (node.name,),
                 )
             )
-    return found
+    return rewrites
 
 
 def _ifs(graph: Graph, loop: Loop | None) -> Iterator[tuple[If, Loop | None]]:

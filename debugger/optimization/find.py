@@ -21,23 +21,23 @@ _REPLACE_LOOP = frozenset({"single-iteration", "map", "prefix-sum", "reduction",
 
 def find_rewrites(facts: ModelFacts, kinds: Collection[str]) -> list[Rewrite]:
     """The rewrites of some kinds, outer loops first; of those that replace a whole loop only the first."""
-    found = find_constant_ifs(facts)
+    rewrites = find_constant_ifs(facts)
     for loop in facts.paths:
         if loop.derived_from:
             continue
-        found += find_unused_values(facts, loop)
+        rewrites += find_unused_values(facts, loop)
         if loop.system is not System.ONNX:
             continue
-        found += find_repeated_work(facts, loop)
-        found += find_growing_values(facts, loop)
+        rewrites += find_repeated_work(facts, loop)
+        rewrites += find_growing_values(facts, loop)
         replacements = find_constant_control(facts, loop)
         if facts.runs_all_iterations(loop):
             rows = LoopRows(facts, loop)
             replacements += find_whole_tensor_form(facts, loop, rows) or find_recurrent_cell(facts, loop, rows)
             if not any(rewrite.kind in _REPLACE_LOOP for rewrite in replacements):
                 replacements += find_scan_form(facts, loop, rows)
-        found += replacements
+        rewrites += replacements
     order = list(KINDS)
     return sorted(
-        (rewrite for rewrite in found if rewrite.kind in kinds), key=lambda rewrite: order.index(rewrite.kind)
+        (rewrite for rewrite in rewrites if rewrite.kind in kinds), key=lambda rewrite: order.index(rewrite.kind)
     )

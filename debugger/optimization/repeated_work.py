@@ -18,13 +18,13 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     """Nodes of a body whose inputs no iteration changes, and nodes of a body that are there twice."""
     if loop.system is not System.ONNX:
         return []
-    found = []
+    rewrites = []
     invariant = _invariant_nodes(facts, loop)
     costly = [node for node in invariant if node.op_type not in FREE_OPERATORS]
     if costly:
         names = [node.name for node in costly]
         what = f"{_quoted(names)} compute{'s' if len(names) == 1 else ''} the same in every iteration"
-        found.append(
+        rewrites.append(
             facts.rewrite(
                 "invariant-node", loop, what, lambda model: _hoist(OnnxLoop(model, loop), invariant), tuple(names)
             )
@@ -32,7 +32,7 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     duplicates = _duplicates(facts, loop)
     if duplicates:
         pairs = ", ".join(f"'{node.name}' as '{first.name}'" for node, first in duplicates.items())
-        found.append(
+        rewrites.append(
             facts.rewrite(
                 "duplicate-node",
                 loop,
@@ -41,7 +41,7 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 tuple(node.name for node in duplicates),
             )
         )
-    return found
+    return rewrites
 
 
 def _quoted(names: list[str]) -> str:

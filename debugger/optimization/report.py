@@ -54,7 +54,7 @@ class Optimizations:
     """
 
     model: str
-    found: tuple[Optimization, ...] = ()
+    offered: tuple[Optimization, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     peer: str = ""
     saved: tuple[Path, ...] = ()
@@ -64,7 +64,7 @@ class Optimizations:
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object.
 
-        >>> model.optimizations(inputs, count=20, seconds=1, peer=False).to_json()["found"][0]["loop"]
+        >>> model.optimizations(inputs, count=20, seconds=1, peer=False).to_json()["offered"][0]["loop"]
         'main ▸ sqrt'
         """
         return {**asdict(self), "saved": [str(path) for path in self.saved]}
@@ -79,8 +79,8 @@ class Optimizations:
 
 def optimization_lines(report: Optimizations) -> Iterator[str]:
     """The lines of a report."""
-    yield f"{escape_unprintable(report.model)}: {count_text(len(report.found), 'optimization')}"
-    for item in report.found:
+    yield f"{escape_unprintable(report.model)}: {count_text(len(report.offered), 'optimization')}"
+    for item in report.offered:
         rounding = f"within {item.largest:.2g}" if item.largest else "bit for bit"
         peer = "" if item.peer_gain is None else f", {item.peer_gain:.2f}x in {report.peer}"
         yield ""

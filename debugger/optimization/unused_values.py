@@ -1,4 +1,4 @@
-"""Values that a loop carries, collects or computes in vain."""
+"""Values that a loop carries, collects or computes, and that nothing uses."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .onnx_loop import OnnxLoop
 
 def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     """Carried values that nothing reads, or that never change; unused scan outputs, and unused results of nodes."""
-    found = []
+    rewrites = []
     unread = _unread_edges(facts, loop)
     unused = [scan for scan in loop.scan_outputs if scan.outer not in facts.values_read]
     if unread:
         what = f"{_names(edge.param for edge in unread)} carried, and nothing that is used depends on it"
-        found.append(
+        rewrites.append(
             facts.rewrite("unread-carried", loop, what, lambda model: _edits(model, loop).remove_values(unread, unused))
         )
     elif unused:
         what = f"scan output {_names(scan.outer for scan in unused)} collected, and nothing reads it"
-        found.append(
+        rewrites.append(
             facts.rewrite("unused-scan-output", loop, what, lambda model: _edits(model, loop).remove_values((), unused))
         )
-    found += [
+    rewrites += [
         facts.rewrite(
             "unchanged-carried",
             loop,
@@ -43,7 +43,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     dead = [node for node in dead if node.op_type not in FREE_OPERATORS and facts.is_deterministic(node)]
     if dead and loop.system is System.ONNX:
         names = ", ".join(f"'{node.name}'" for node in dead)
-        found.append(
+        rewrites.append(
             facts.rewrite(
                 "unused-result",
                 loop,
@@ -52,7 +52,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 tuple(node.name for node in dead),
             )
         )
-    return found
+    return rewrites
 
 
 def _names(values: Iterable[Value]) -> str:

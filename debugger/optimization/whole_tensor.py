@@ -152,7 +152,7 @@ class _WholeTensor:
 
 def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     """Carried values to which the body only appends."""
-    found = []
+    rewrites = []
     for edge in loop.back_edges:
         node = facts.producers.get(edge.result)
         if node is None or node.op_type != "Concat" or node not in loop.body.nodes or len(node.inputs) != 2:
@@ -164,7 +164,7 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
         if _readers(loop, edge.param) != [node] or _readers(loop, edge.result) != [loop] or loop.op_type != "Loop":
             continue
         what = f"'{edge.param.name}' grows: each iteration copies it to append '{part.name}'"
-        found.append(
+        rewrites.append(
             facts.rewrite(
                 "growing-concat",
                 loop,
@@ -173,7 +173,7 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 (node.name,),
             )
         )
-    return found
+    return rewrites
 
 
 def _collect(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: EditableOnnx) -> None:

@@ -55,10 +55,10 @@ def run_onnxruntime(path: Path, inputs: dict[str, Any]) -> list[Any]:
 def test_kind_is_found_in_its_own_model_alone_and_keeps_the_results(tmp_path: Path, kind: str) -> None:
     path, saved = write_model(kind, tmp_path), tmp_path / "saved.onnx"
     report = optimizations(path, kind, 1000)
-    (found,) = report.found
-    assert (found.kind, found.loop.startswith("main ▸ Loop_"), report.rejected) == (kind, True, ())
-    assert found.inputs > 900 and found.gain > 0
-    assert found.largest == 0 or KINDS[kind].rounds
+    (optimization,) = report.offered
+    assert (optimization.kind, optimization.loop.startswith("main ▸ Loop_"), report.rejected) == (kind, True, ())
+    assert optimization.inputs > 900 and optimization.gain > 0
+    assert optimization.largest == 0 or KINDS[kind].rounds
     report = optimizations(path, kind, 20, saved)
     assert report.saved_kinds[0] == kind and report.saved == (saved,)
     before, after = onnx.load(path), onnx.load(saved)
@@ -69,7 +69,7 @@ def test_kind_is_found_in_its_own_model_alone_and_keeps_the_results(tmp_path: Pa
         for expected, got in zip(run_onnxruntime(path, inputs), run_onnxruntime(saved, inputs), strict=True):
             tolerance = ROUNDING if KINDS[kind].rounds else 0
             np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
-    assert kind not in [item.kind for item in optimizations(saved, kind, 10).found]
+    assert kind not in [item.kind for item in optimizations(saved, kind, 10).offered]
 
 
 @pytest.mark.parametrize("kind", NEAR_MISSES)
@@ -77,7 +77,7 @@ def test_kind_is_not_found_in_a_similar_model(tmp_path: Path, kind: str) -> None
     old, new = NEAR_MISSES[kind]
     assert MODELS[kind].count(old) == 1
     report = optimizations(write_model(kind, tmp_path, MODELS[kind].replace(old, new)), kind, 20)
-    assert kind not in [item.kind for item in (*report.found, *report.rejected)]
+    assert kind not in [item.kind for item in (*report.offered, *report.rejected)]
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -87,7 +87,7 @@ def test_samples_and_lessons_have_what_is_listed(name: str) -> None:
     except LimitError:
         assert any(word in name for word in ("endless", "infinite", "_3."))
         return
-    assert ([item.kind for item in report.found], report.rejected) == (IN_SAMPLES.get(name, []), ())
+    assert ([item.kind for item in report.offered], report.rejected) == (IN_SAMPLES.get(name, []), ())
 
 
 @pytest.mark.parametrize("kind", IR_KINDS)
@@ -95,7 +95,7 @@ def test_kind_is_found_in_an_ir(tmp_path: Path, kind: str) -> None:
     openvino = pytest.importorskip("openvino")
     path, saved = write_ir(kind, tmp_path), tmp_path / "saved.xml"
     report = optimizations(path, kind, 1000, saved)
-    assert [(item.kind, item.largest, item.inputs > 900) for item in report.found] == [(kind, 0.0, True)]
+    assert [(item.kind, item.largest, item.inputs > 900) for item in report.offered] == [(kind, 0.0, True)]
     random = np.random.default_rng(1)
     names = [port.name for port in loopdbg.load(path).inputs]
     inputs = {name: random.standard_normal(16).astype(np.float32) for name in names}
@@ -108,7 +108,7 @@ def test_kind_is_found_in_an_ir(tmp_path: Path, kind: str) -> None:
     ]
     for expected, got in zip(results[0].values(), results[1].values(), strict=True):
         np.testing.assert_array_equal(expected, got)
-    assert not optimizations(saved, kind, 10).found
+    assert not optimizations(saved, kind, 10).offered
 
 
 def test_rewrites_of_one_model_are_applied_together(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_rewrites_of_one_model_are_applied_together(tmp_path: Path) -> None:
     saved = tmp_path / "saved.onnx"
     report = optimizations(write_model("invariant-node", tmp_path, text), "invariant-node", 50, saved)
     assert report.saved_kinds == ("invariant-node", "duplicate-node")
-    assert not optimizations(saved, "invariant-node", 10).found
+    assert not optimizations(saved, "invariant-node", 10).offered
 
 
 def test_names_and_metadata_of_the_rest_are_kept(tmp_path: Path) -> None:
@@ -142,4 +142,4 @@ def test_nodes_that_are_not_in_the_file_are_no_opportunity(tmp_path: Path) -> No
         " { c2 = Identity (c)  s, h = LSTM <hidden_size = 4> (a, W, R) }> }"
     )
     report = optimizations(write_model("lstm", tmp_path, text), "lstm", 10)
-    assert (report.found, report.rejected) == ((), ())
+    assert (report.offered, report.rejected) == ((), ())

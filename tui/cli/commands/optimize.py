@@ -14,9 +14,9 @@ class Optimize(Command):
 
     name = "optimize"
     summary = """\
-Find rewrites that make a model faster: values that loops carry or collect in
-vain, work that is repeated, loops that one operator replaces. Each is verified
-on many inputs, and its gain is measured here and in the model's own runtime."""
+Find rewrites that make a model faster: unused values of loops, repeated work,
+loops that one operator replaces. Each is verified on many inputs, and its gain
+is measured here and in the model's own runtime."""
     examples = """\
 examples:
   loopdbg optimize model.onnx

@@ -28,12 +28,12 @@ def test_peer_is_measured_where_it_is_installed(capsys: pytest.CaptureFixture[st
     pytest.importorskip("onnxruntime")
     ran = run_cli(capsys, "optimize", write_model("lstm", tmp_path), *QUICK, "--json")
     report = json.loads(ran.out)
-    assert report["peer"] == "onnxruntime" and report["found"][0]["peer_gain"] > 0
+    assert report["peer"] == "onnxruntime" and report["offered"][0]["peer_gain"] > 0
 
 
 def test_only_lists_the_kinds_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "optimize", SAMPLES / "newton_sqrt.onnx", *QUICK, "--only", "lstm,map", "--json")
-    assert (ran.status, json.loads(ran.out)["found"]) == (0, [])
+    assert (ran.status, json.loads(ran.out)["offered"]) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_rewrite_that_changes_results_is_not_offered(
         only=["unread-carried"], count=20, peer=False
     )
     (rejected,) = report.rejected
-    assert (report.found, rejected.kind) == ((), "unread-carried") and rejected.difference
+    assert (report.offered, rejected.kind) == ((), "unread-carried") and rejected.difference
