@@ -25,6 +25,8 @@ from .report import Optimization, Optimizations, Rejected
 _MAX_MEASURED_SECONDS = 1.0
 #: Inputs that are tried until the model runs to the end with one.
 _MAX_FIRST_RUNS = 20
+#: A gain below this is no noise.
+_SLOWER = 0.95
 #: Rewrites of one model that are applied one after another.
 _MAX_APPLIED = 1000
 
@@ -94,6 +96,8 @@ class _Search:
         self.seconds = seconds / (2 * max(1, len(self.rewrites)))
         opened = open_peer(model.graph.system) if peer and self.rewrites else None
         self.peer = None if opened is None else stack.enter_context(opened)
+        #: Rewrites that change results, or make the model slower.
+        self._refused: set[tuple[str, str, str]] = set()
         self.peer_name = "" if self.peer is None else self.peer.name
 
     def _first_run(self, model: Model) -> tuple[ModelFacts, Mapping[str, Data]]:
@@ -117,11 +121,16 @@ class _Search:
         for rewrite in self.rewrites:
             edited, verification = self._verify(self.original, [rewrite])
             if edited is None:
+                self._refused.add(_key(rewrite))
                 yield Rejected(rewrite.kind, rewrite.path, rewrite.node, verification.text)
                 continue
             gain, peer_gain = self._measure(edited)
-            why = KINDS[rewrite.kind].why
-            facts = (rewrite.kind, rewrite.path, rewrite.node, rewrite.reason, why)
+            if peer_gain is not None and max(gain, peer_gain) < _SLOWER:
+                slower = f"the same results, but slower: {gain:.2f}x in loopdbg, {peer_gain:.2f}x in {self.peer_name}"
+                self._refused.add(_key(rewrite))
+                yield Rejected(rewrite.kind, rewrite.path, rewrite.node, slower)
+                continue
+            facts = (rewrite.kind, rewrite.path, rewrite.node, rewrite.reason, KINDS[rewrite.kind].why)
             yield Optimization(*facts, verification.compared, verification.largest, gain, peer_gain)
 
     def _verify(
@@ -146,24 +155,24 @@ class _Search:
         model; returns the files and the kinds."""
         current = self.original.copy()
         applied: list[str] = []
-        failed: set[tuple[str, str, str]] = set()
         rounds = False
-        while len(applied) + len(failed) < _MAX_APPLIED:
+        while len(applied) + len(self._refused) < _MAX_APPLIED:
             facts, _ = self._first_run(current.load())
-            rewrites = [
-                item for item in find_rewrites(facts, self.kinds) if (item.kind, item.path, item.node) not in failed
-            ]
+            rewrites = [item for item in find_rewrites(facts, self.kinds) if _key(item) not in self._refused]
             if not rewrites:
                 break
-            rewrite = rewrites[0]
-            edited, _ = self._verify(current, [rewrite], rounds)
+            edited, _ = self._verify(current, rewrites[:1], rounds)
             if edited is None:
-                failed.add((rewrite.kind, rewrite.path, rewrite.node))
+                self._refused.add(_key(rewrites[0]))
                 continue
             current = edited
-            applied.append(rewrite.kind)
-            rounds = rounds or KINDS[rewrite.kind].rounds
+            applied.append(rewrites[0].kind)
+            rounds = rounds or KINDS[rewrites[0].kind].rounds
         return tuple(current.write(path)), tuple(applied)
+
+
+def _key(rewrite: Rewrite) -> tuple[str, str, str]:
+    return rewrite.kind, rewrite.path, rewrite.node
 
 
 def _suffix(model: Model) -> str:

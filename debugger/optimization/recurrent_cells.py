@@ -64,7 +64,9 @@ def find_recurrent_cell(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[R
         cell = _Matcher(facts, loop, rows).match(edge)
         if cell is None or any(scan.axis or scan.reverse for scan in scans):
             continue
-        if not all(facts.same_source(scan.result, edge.result) for scan in scans):
+        # What else is collected has to be computed from the new state alone, row by row.
+        outputs = LoopRows(facts, loop, [edge.result])
+        if not all(outputs.ranks.get(scan.result) is not None for scan in scans):
             continue
         states = [edge] if cell.cell is None else [edge, cell.cell]
         lasts = [last for last in loop.last_values if last.outer in facts.values_read]
@@ -72,7 +74,7 @@ def find_recurrent_cell(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[R
             continue
         tensor = rows.sources[cell.row].outer.name
         reason = f"it computes the equations of ONNX {cell.kind.upper()} on the rows of '{tensor}'"
-        return [facts.rewrite(cell.kind, loop, reason, partial(_write, rows, loop, cell))]
+        return [facts.rewrite(cell.kind, loop, reason, partial(_write, outputs, loop, cell))]
     return []
 
 
@@ -333,10 +335,12 @@ def _write(rows: LoopRows, loop: Loop, cell: _Cell, model: EditableOnnx) -> None
     inputs = [tensor, *weights, biases, "", *initials]
     attributes = {"hidden_size": stacked[1].shape[2], **(cell.attributes or {})}
     message.emit_node(cell.kind.upper(), inputs, names, **attributes)
-    directions = message.constant([1])
-    for scan in loop.scan_outputs:
-        if scan.outer in rows.facts.values_read:
-            message.emit("Squeeze", [names[0], directions], scan.outer.name)
+    scans = [scan for scan in loop.scan_outputs if scan.outer in rows.facts.values_read]
+    if scans:
+        known = {hidden.result: message.emit("Squeeze", [names[0], message.constant([1])])}
+        tensors = rows.write(message, dict.fromkeys(scan.result for scan in scans), known)
+        for scan in scans:
+            message.emit("Identity", [tensors[scan.result]], scan.outer.name)
     for edge, name in zip(states, names[1:], strict=True):
         output = message.output(loop.back_edges.index(edge))
         if output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from onnx import NodeProto
 
@@ -19,6 +19,8 @@ _ELEMENTWISE = frozenset(
      "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin",
      "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor"}
 )  # fmt: skip
+#: A Gemm with these is a product and a sum.
+_GEMM_DEFAULTS = {"alpha": 1.0, "beta": 1.0, "transA": 0}
 #: Along the last axis.
 _LAST_AXIS = frozenset({"Softmax", "LogSoftmax"})
 
@@ -26,16 +28,19 @@ _LAST_AXIS = frozenset({"Softmax", "LogSoftmax"})
 class LoopRows:
     """The values of a body that are row i of a tensor in iteration i, and those computed from such rows alone.
 
-    ``sources``: the rows of outer tensors; ``ranks``: the rank of each row.
+    ``sources``: the rows of outer tensors; ``ranks``: the rank of each row; ``known``: values whose rows of all
+    iterations are computed in another way.
     """
 
-    def __init__(self, facts: ModelFacts, loop: Loop) -> None:
+    def __init__(self, facts: ModelFacts, loop: Loop, known: Collection[Value] = ()) -> None:
         self.facts, self.loop = facts, loop
         finder = HoistableFinder(loop, loop.system)
         finder.find_chains()
         self._inside = finder.inside
         self.sources = {value: source for value, source in finder.sources.items() if self._is_row_by_row(source)}
-        self.ranks: dict[Value, int] = {}
+        self.known = set(known)
+        ranks = {value: facts.rank(value) for value in known}
+        self.ranks: dict[Value, int] = {value: rank for value, rank in ranks.items() if rank is not None}
         for value, source in self.sources.items():
             rank = facts.rank(source.outer)
             if rank:
@@ -70,6 +75,9 @@ class LoopRows:
             if others and (inputs[1] in self.ranks or other_ranks != [2] or rows[0] < 1):
                 return None
             return rows[0] if others or (rows[0] >= 2 and rows[0] == rows[1]) else None
+        if node.op_type == "Gemm":
+            plain = {name: node.attributes.get(name, value) for name, value in _GEMM_DEFAULTS.items()} == _GEMM_DEFAULTS
+            return 2 if plain and rows == [2] and inputs[0] in self.ranks else None
         if node.op_type in _LAST_AXIS:
             return rows[0] if node.attributes.get("axis", -1) == -1 and node.version >= 13 and rows[0] else None
         if node.op_type not in _ELEMENTWISE or len(set(rows)) != 1:
@@ -81,15 +89,21 @@ class LoopRows:
         needed = set(values)
         nodes = []
         for node in reversed(self.loop.body.nodes):
-            if needed.intersection(node.outputs) and not self.sources.keys() & set(node.outputs):
+            is_source = not {*self.sources, *self.known}.isdisjoint(node.outputs)
+            if needed.intersection(node.outputs) and not is_source:
                 nodes.append(node)
                 needed.update(value for value in node.inputs if value is not None)
         return nodes[::-1]
 
-    def write(self, message: OnnxLoop, values: Iterable[Value]) -> dict[Value, str]:
-        """Insert nodes that compute the rows of all iterations at once; returns the names of these tensors."""
+    def write(
+        self, message: OnnxLoop, values: Iterable[Value], known: Mapping[Value, str] | None = None
+    ) -> dict[Value, str]:
+        """Insert nodes that compute the rows of all iterations at once; returns the names of these tensors.
+
+        ``known``: the names of the tensors of known values.
+        """
         values = list(values)
-        names: dict[Value, str] = {}
+        names: dict[Value, str] = dict(known or {})
 
         def name_of(value: Value) -> str:
             if value not in names:
@@ -109,6 +123,9 @@ class LoopRows:
         for node in self.nodes_for(values):
             output = node.outputs[0]
             assert output is not None
+            if node.op_type == "Gemm":
+                names[output] = self._write_gemm(message, node, [name_of(value) for value in node.inputs if value])
+                continue
             copy = NodeProto()
             copy.CopyFrom(next(proto for proto in message.body.node if output.name in proto.output))
             copy.input[:] = ["" if value is None else name_of(value) for value in node.inputs]
@@ -117,6 +134,13 @@ class LoopRows:
             copy.name = names[output]
             message.insert([copy])
         return {value: name_of(value) for value in values}
+
+    def _write_gemm(self, message: OnnxLoop, node: Node, inputs: list[str]) -> str:
+        """A Gemm has operands of rank 2 alone."""
+        assert isinstance(node, Operation)
+        weights = message.emit("Transpose", inputs[1:2], perm=[1, 0]) if node.attributes.get("transB") else inputs[1]
+        product = message.emit("MatMul", [inputs[0], weights])
+        return message.emit("Add", [product, inputs[2]]) if len(inputs) > 2 else product
 
     def write_source(self, message: OnnxLoop, source: RowSource) -> str:
         """The name of the tensor with the rows of all iterations."""
