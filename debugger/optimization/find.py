@@ -34,7 +34,7 @@ def find_rewrites(facts: ModelFacts, kinds: Collection[str]) -> list[Rewrite]:
         if facts.runs_all_iterations(loop):
             rows = LoopRows(facts, loop)
             replacements += find_whole_tensor_form(facts, loop, rows) or find_recurrent_cell(facts, loop, rows)
-            if not any(rewrite.kind in _REPLACE_LOOP for rewrite in replacements):
+            if not any(rewrite.kind in _REPLACE_LOOP & set(kinds) for rewrite in replacements):
                 replacements += find_scan_form(facts, loop, rows)
         rewrites += replacements
     order = list(KINDS)

@@ -143,3 +143,24 @@ def test_nodes_that_are_not_in_the_file_are_no_opportunity(tmp_path: Path) -> No
     )
     report = optimizations(write_model("lstm", tmp_path, text), "lstm", 10)
     assert (report.offered, report.rejected) == ((), ())
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn", "map", "prefix-sum", "reduction"])
+def test_kind_is_found_in_a_scan(tmp_path: Path, kind: str) -> None:
+    scanned, saved = tmp_path / "scan.onnx", tmp_path / "saved.onnx"
+    loopdbg.load(write_model(kind, tmp_path)).optimizations(only=["scan"], count=5, seconds=2, peer=False, save=scanned)
+    assert [loop.op_type for loop in loopdbg.load(scanned).graph.nodes if loop.op_type in ("Loop", "Scan")] == ["Scan"]
+    report = optimizations(scanned, kind, 100, saved)
+    assert kind in [item.kind for item in report.offered] and report.rejected == ()
+
+
+def test_outputs_of_a_cell_are_projected_after_the_operator(tmp_path: Path) -> None:
+    text = MODELS["gru"].replace("float[K, 2, 4] Y", "float[K, 2, 3] Y").replace("float[2, 4] y)", "float[2, 3] y)")
+    text = text.replace("<float[8,12] W", f"<float[3,4] P = {{{', '.join(['0.25'] * 12)}}}, float[8,12] W")
+    text = text.replace("y = Identity (ho)", "y = Gemm <transB = 1> (ho, P)")
+    path, saved = write_model("gru", tmp_path, text), tmp_path / "saved.onnx"
+    report = optimizations(path, "gru", 100, saved)
+    assert [item.kind for item in report.offered] == ["gru"] and report.saved_kinds == ("gru",)
+    inputs = large_inputs("gru", 6)
+    for expected, got in zip(run_onnxruntime(path, inputs), run_onnxruntime(saved, inputs), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=ROUNDING, atol=ROUNDING)
