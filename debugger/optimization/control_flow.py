@@ -73,6 +73,8 @@ def _nodes_for_condition(facts: ModelFacts, loop: Loop) -> tuple[str, ...]:
         return ()
     results: list[Value] = [edge.result for edge in loop.back_edges] + [scan.result for scan in loop.scan_outputs]
     others = values_needed(loop, results)
+    if loop.condition is None and loop.condition_input in others:
+        return ()  # the body sees what is ignored
     needed = values_needed(loop, [condition])
     constants = set(loop.body.constants)
     nodes = []

@@ -116,8 +116,8 @@ class ModelFacts:
         if value is None:
             return None
         value = self.producers.skip_identities(value)
-        if loop is not None and value is loop.condition_input:
-            return True  # otherwise the iteration would not run
+        if loop is not None and loop.condition is not None and value is loop.condition_input:
+            return True  # with false the iteration would not run
         constant = self.producers.constant_scalar(value)
         if isinstance(constant, bool):
             return constant

@@ -164,3 +164,13 @@ def test_outputs_of_a_cell_are_projected_after_the_operator(tmp_path: Path) -> N
     inputs = large_inputs("gru", 6)
     for expected, got in zip(run_onnxruntime(path, inputs), run_onnxruntime(saved, inputs), strict=True):
         np.testing.assert_allclose(got, expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_ignored_condition_that_the_body_reads_is_kept(tmp_path: Path) -> None:
+    text = MODELS["constant-condition"].replace("Loop (M, true, x)", "Loop (M, , x)")
+    assert [
+        item.kind for item in optimizations(write_model("ignored", tmp_path, text), "unread-carried", 20).offered
+    ] == ["constant-condition"]
+    text = text.replace("a2 = Sin (a)", "f = Cast <to = 1> (c)  a2 = Add (a, f)")
+    report = optimizations(write_model("read", tmp_path, text), "unread-carried", 20)
+    assert (report.offered, report.rejected) == ((), ())
