@@ -470,7 +470,7 @@ class Model:
             ExecutionError: the model runs with none of the inputs.
             ModelError: the file cannot be written.
 
-        >>> report = model.optimizations(inputs, count=20, seconds=1, peer=False)
+        >>> report = model.optimizations(inputs, count=60, seconds=1, peer=False)
         >>> [(item.kind, item.reason) for item in report.offered]
         [('unread-carried', "'err' is carried, and nothing that is used depends on it")]
         """

@@ -49,7 +49,7 @@ class Optimizations:
     ``peer``: the runtime in which ``peer_gain`` is measured; empty without. ``saved``: the files written with all of
     them, and ``saved_kinds`` the kinds applied, one after another. ``interrupted``: Ctrl-C ended the search.
 
-    >>> print(model.optimizations(inputs, count=20, seconds=1, peer=False))
+    >>> print(model.optimizations(inputs, count=60, seconds=1, peer=False))
     newton_sqrt.onnx: 1 optimization...
     """
 
@@ -64,7 +64,7 @@ class Optimizations:
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object.
 
-        >>> model.optimizations(inputs, count=20, seconds=1, peer=False).to_json()["offered"][0]["loop"]
+        >>> model.optimizations(inputs, count=60, seconds=1, peer=False).to_json()["offered"][0]["loop"]
         'main ▸ sqrt'
         """
         return {**asdict(self), "saved": [str(path) for path in self.saved]}

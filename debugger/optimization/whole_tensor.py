@@ -163,6 +163,8 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
             continue
         if _readers(loop, edge.param) != [node] or _readers(loop, edge.result) != [loop] or loop.op_type != "Loop":
             continue
+        if _captures(loop, edge.param) or _captures(loop, edge.result):
+            continue
         what = f"'{edge.param.name}' grows: each iteration copies it to append '{part.name}'"
         rewrites.append(
             facts.rewrite(

@@ -13,7 +13,7 @@ from loopdbg.debugger.optimization import api
 from optimization_models import write_model
 from text_models import SAMPLES
 
-QUICK = ("--count", 20, "--seconds", 1)
+QUICK = ("--count", 60, "--seconds", 2)
 
 
 def test_report_and_saved_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

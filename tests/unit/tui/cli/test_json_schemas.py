@@ -65,7 +65,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
         "extract": [(newton, "-o", folder / "loop"), (newton, "--iteration", 2, "-o", folder / "body")],
         "info": [(newton,), (nested,)],
         "invariants": [(newton, "--random", 3)],
-        "optimize": [(newton, "--count", 20, "--seconds", 1), (nested, "--count", 5, "--seconds", 1)],
+        "optimize": [(newton, "--count", 60, "--seconds", 1), (nested, "--count", 5, "--seconds", 1)],
         "precision": [(newton, "--tolerance", "1e-3"), (nested, "--as", "bfloat16")],
         "profile": [(newton, "--seconds", 0.1, "--against", "onnxruntime"), (nested, "--seconds", 0.1)],
         "run": [
