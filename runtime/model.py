@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,18 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 OnIteration = Callable[["Frame"], object]
+
+
+class EngineHook(ABC):
+    """A hook that also uses the engine itself during a run."""
+
+    @abstractmethod
+    def _attach(self, engine: Engine) -> None:
+        """The run begins."""
+
+    @abstractmethod
+    def _detach(self) -> None:
+        """The run ended, possibly by an error."""
 
 #: Seconds until a run is checked for infinite loops.
 CYCLE_CHECK_AFTER_SECONDS = 2.0
@@ -657,12 +670,16 @@ class Model:
         try:
             if on_iteration is not None:
                 engine.set_hook(_boundary_hook(engine, on_iteration))
+            if isinstance(on_iteration, EngineHook):
+                on_iteration._attach(engine)
             event, index = monitor.run_until_end(observer)
             return event, index
         except LimitError:
             event, index = "limit", engine.stack[-1]
             raise
         finally:
+            if isinstance(on_iteration, EngineHook):
+                on_iteration._detach()
             if observer is not None:
                 observer.finish(event, index)
             if on_iteration is not None:

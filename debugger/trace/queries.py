@@ -143,7 +143,8 @@ def loop_counts(ask: Execute, until: int) -> Iterable[Row]:
     sql = (
         "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
         " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
-        " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
+        " (SELECT entry, max(iteration + (min(count, ?1 - id + 1) - 1) * step) AS most FROM boundary WHERE id <= ?1"
+        " GROUP BY entry) b"
         " JOIN entry e ON e.id = b.entry GROUP BY e.loop"
     )
     return ask(sql, until)
@@ -203,27 +204,43 @@ class BoundaryFilter:
     until: int | None = None
     ended: bool | None = None
 
-    def sql_condition(self) -> tuple[str, list[int | str]]:
-        """The condition over the table, and its parameters."""
-        parameters = {name: value for name, value in vars(self).items() if value is not None}
-        return " AND ".join(_CONDITIONS[name] for name in parameters) or "true", list(parameters.values())
+    def sql_condition(self, parameters: list[Any]) -> str:
+        """The condition on a boundary of :data:`_BOUNDARIES`; appends its parameters."""
+        numbers = {}
+        for name, value in vars(self).items():
+            if value is not None:
+                parameters.append(value)
+                numbers[name] = f"?{len(parameters)}"
+        terms = [_CONDITIONS[name].format(number) for name, number in numbers.items()]
+        for name in {"iteration", "above"} & numbers.keys() if "entry" in numbers else ():
+            terms.append(_FROM_ITERATION.format(entry=numbers["entry"], iteration=numbers[name]))
+        return " AND ".join(terms) or "true"
 
 
 ANY_BOUNDARY = BoundaryFilter()
+#: Each boundary of the runs, and its number and iteration.
+_BOUNDARIES = "boundary b CROSS JOIN json_each(b.times) t"
+_ID = "b.id + t.key"
+_ITERATION = "b.iteration + t.key * b.step"
+# The first terms, on the run, use an index; that of +b.entry would be in another order.
+_RUN_OF = "(SELECT coalesce(max(id), 0) FROM boundary WHERE id <= {0})"
 _CONDITIONS = {
-    "number": "id = ?",
-    "after": "id > ?",
-    "before": "id < ?",
-    "entry": "entry = ?",
-    "loop": "entry IN (SELECT id FROM entry WHERE loop = ?)",
-    "around": "entry IN (SELECT id FROM entry WHERE around = ?)",
-    "outermost": "entry IN (SELECT e.id FROM entry e JOIN loop l ON l.id = e.loop WHERE (l.parent IS NULL) = ?)",
-    "iteration": "iteration = ?",
-    "above": "iteration > ?",
-    "below": "iteration < ?",
-    "until": "(iteration >= ? OR ended IS NOT NULL)",
-    "ended": "(ended IS NOT NULL) = ?",
+    "number": f"b.id = {_RUN_OF} AND {_ID} = {{0}}",
+    "after": f"b.id >= {_RUN_OF} AND {_ID} > {{0}}",
+    "before": f"b.id < {{0}} AND {_ID} < {{0}}",
+    "entry": "b.entry = {}",
+    "loop": "+b.entry IN (SELECT id FROM entry WHERE loop = {})",
+    "around": "+b.entry IN (SELECT id FROM entry WHERE around = {})",
+    "outermost": "+b.entry IN (SELECT e.id FROM entry e JOIN loop l ON l.id = e.loop WHERE (l.parent IS NULL) = {})",
+    "iteration": f"b.iteration <= {{0}} AND {_ITERATION} = {{0}}",
+    "above": f"{_ITERATION} > {{}}",
+    "below": f"b.iteration < {{0}} AND {_ITERATION} < {{0}}",
+    "until": f"({_ITERATION} >= {{}} OR b.ended IS NOT NULL)",
+    "ended": "(b.ended IS NOT NULL) = {}",
 }
+_FROM_ITERATION = (
+    "b.iteration >= (SELECT coalesce(max(iteration), 0) FROM boundary WHERE entry = {entry} AND iteration <= {iteration})"
+)
 
 
 def boundaries(
@@ -232,84 +249,111 @@ def boundaries(
     any_of: Collection[BoundaryFilter] = (),
     *,
     newest_first: bool = False,
-    first_only: bool = False,
-) -> Iterable[Row]:
+) -> Iterator[Row]:
     """id, entry, iteration, condition, ended, time of boundaries in order of time: those that match ``filter_`` and, if
     not empty, one of ``any_of``."""
-    condition, parameters = filter_.sql_condition()
-    alternatives = [alternative.sql_condition() for alternative in any_of]
-    if alternatives:
-        condition += f" AND ({' OR '.join(f'({alternative})' for alternative, _ in alternatives)})"
-    # An index has this order for the boundaries of an entry.
-    order = ("id" if filter_.entry is None else "iteration") + (" DESC" if newest_first else "")
-    sql = f"SELECT id, entry, iteration, condition, ended, time FROM boundary WHERE {condition} ORDER BY {order}"
-    return ask(sql + (" LIMIT 1" if first_only else ""), *parameters, *itertools.chain(*(p for _, p in alternatives)))
+    parameters: list[Any] = []
+    condition = filter_.sql_condition(parameters)
+    if any_of:
+        condition += f" AND ({' OR '.join(f'({alternative.sql_condition(parameters)})' for alternative in any_of)})"
+    sql = f"SELECT b.id, {_ID}, b.entry, {_ITERATION}, b.condition, b.ended, t.value FROM {_BOUNDARIES}"
+    rows = ask(f"{sql} WHERE {condition} {_order(filter_, newest_first)}", *parameters)
+    return _in_order(rows, newest_first)
+
+
+def _order(filter_: BoundaryFilter, newest_first: bool) -> str:
+    # An index has this order. With t.key in it, which rises within a run anyway, SQLite would sort all rows.
+    return f"ORDER BY {'b.id' if filter_.entry is None else 'b.iteration'}{' DESC' if newest_first else ''}"
+
+
+def _in_order(rows: Iterable[Row], newest_first: bool) -> Iterator[Row]:
+    """Rows without their first column, the run; with the newest first, each run is reversed."""
+    if not newest_first:
+        return (row[1:] for row in rows)
+    runs = itertools.groupby(rows, lambda row: row[0])
+    return (row[1:] for _, run in runs for row in reversed(list(run)))
 
 
 def count_boundaries(ask: Execute) -> int:
-    ((count,),) = ask("SELECT count(*) FROM boundary")
+    ((count,),) = ask("SELECT total(count) FROM boundary")
     return int(count)
 
 
 # -- values: id, type, same, data
 
-_VALUE_COLUMNS = "id, type, same, data"
+
+
+def _value_columns(position: str) -> str:
+    """The columns of the value at a position of a run."""
+    size = "length(v.data) / b.count"
+    data = f"CASE b.count WHEN 1 THEN v.data ELSE substr(v.data, 1 + ({position}) * ({size}), {size}) END"
+    return f"v.id + {position}, v.type, v.same, {data}"
+
+
+_VALUE_COLUMNS = _value_columns("t.key")
+#: Each value of the runs of port ?1.
+_VALUES = "boundary b CROSS JOIN value v ON v.port = ?1 AND v.boundary = b.id CROSS JOIN json_each(b.times) t"
 
 
 def value(ask: Execute, number: int) -> Iterable[Row]:
-    """type, data."""
+    """type, data; not of a value in a longer run, which no other refers to."""
     return ask("SELECT type, data FROM value WHERE id = ?", number)
 
 
 def values_at_boundary(ask: Execute, port: int, boundary: int) -> Iterable[Row]:
-    return ask(f"SELECT {_VALUE_COLUMNS} FROM value WHERE port = ? AND boundary = ?", port, boundary)
+    sql = (
+        f"SELECT {_value_columns('?2 - b.id')} FROM value v JOIN boundary b ON b.id = v.boundary"
+        f" WHERE v.port = ?1 AND v.boundary = {_RUN_OF.format('?2')} AND ?2 < b.id + b.count"
+    )
+    return ask(sql, port, boundary)
 
 
 def values_in_range(ask: Execute, port: int, first: int, last: int) -> Iterable[Row]:
     """boundary, id, type, same, data in a range of boundaries."""
-    where = "port = ? AND boundary BETWEEN ? AND ?"
-    return ask(f"SELECT boundary, {_VALUE_COLUMNS} FROM value WHERE {where} ORDER BY boundary", port, first, last)
+    where = f"b.id BETWEEN {_RUN_OF.format('?2')} AND ?3 AND {_ID} BETWEEN ?2 AND ?3 ORDER BY b.id"
+    return ask(f"SELECT {_ID}, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {where}", port, first, last)
 
 
 def values_at_boundaries(
     ask: Execute, port: int, filter_: BoundaryFilter, *, newest_first: bool = False
 ) -> Iterable[Row]:
     """Values of a port at matching boundaries, in order of time."""
-    condition, parameters = filter_.sql_condition()
-    order = "boundary DESC" if newest_first else "boundary"
-    condition = f"port = ? AND boundary IN (SELECT id FROM boundary WHERE {condition})"
-    return ask(f"SELECT {_VALUE_COLUMNS} FROM value WHERE {condition} ORDER BY {order}", port, *parameters)
+    parameters: list[Any] = [port]
+    condition = filter_.sql_condition(parameters)
+    sql = f"SELECT b.id, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {condition} {_order(filter_, newest_first)}"
+    return _in_order(ask(sql, *parameters), newest_first)
 
 
 def newest_values(ask: Execute, port: int | None, entry: int, iteration: int, count: int) -> Iterable[Row]:
     """The last values of an entry up to a boundary, except at its first boundary; newest first."""
-    sql = (
-        "SELECT v.id, v.type, v.same, v.data FROM boundary b CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
-        " WHERE b.entry = ? AND b.iteration BETWEEN 1 AND ? ORDER BY b.iteration DESC LIMIT ?"
-    )
-    return ask(sql, port, entry, iteration, count)
+    where = f"b.entry = ?2 AND b.iteration <= ?3 AND {_ITERATION} BETWEEN 1 AND ?3 ORDER BY b.iteration DESC"
+    rows = ask(f"SELECT b.id, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {where}", port, entry, iteration)
+    return itertools.islice(_in_order(rows, newest_first=True), count)
 
 
 def statistics_until(ask: Execute, port: int, entry: int, iteration: int) -> Iterable[Row]:
-    """iteration, number, min, max, mean, norm, count of non-finite elements: of a port's values in an entry up to a
-    boundary, oldest first."""
+    """iteration, step, count, type, data, number, min, max, mean, norm, count of non-finite elements: of the runs of a
+    port's values in an entry up to a boundary, oldest first. Longer runs have data instead of numbers."""
     sql = (
-        "SELECT b.iteration, v.number, v.min, v.max, v.mean, v.norm, v.not_finite FROM boundary b"
-        " CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
-        " WHERE b.entry = ? AND b.iteration <= ? ORDER BY b.iteration"
+        "SELECT b.iteration, b.step, min(b.count, (?3 - b.iteration) / b.step + 1), v.type,"
+        " CASE WHEN b.count > 1 THEN v.data END, v.number, v.min, v.max, v.mean, v.norm, v.not_finite"
+        " FROM boundary b CROSS JOIN value v ON v.port = ?1 AND v.boundary = b.id"
+        " WHERE b.entry = ?2 AND b.iteration <= ?3 ORDER BY b.iteration"
     )
     return ask(sql, port, entry, iteration)
 
 
 def count_values(ask: Execute, port: int) -> int:
-    ((count,),) = ask("SELECT count(*) FROM value WHERE port = ?", port)
+    sql = "SELECT total(coalesce(b.count, 1)) FROM value v LEFT JOIN boundary b ON b.id = v.boundary WHERE v.port = ?"
+    ((count,),) = ask(sql, port)
     return int(count)
 
 
 def value_cells(ask: Execute, port: int) -> Iterator[Row]:
-    """boundary, id, type, same, data, number, min, max, mean, norm of all values of a port."""
-    columns = f"boundary, {_VALUE_COLUMNS}, number, min, max, mean, norm"
-    return iter(ask(f"SELECT {columns} FROM value WHERE port = ? ORDER BY boundary", port))
+    """boundary, id, type, same, data, number, min, max, mean, norm of all values of a port, and the length of the run;
+    longer runs have no numbers."""
+    columns = f"{_ID}, {_VALUE_COLUMNS}, v.number, v.min, v.max, v.mean, v.norm, b.count"
+    return iter(ask(f"SELECT {columns} FROM {_VALUES} ORDER BY b.id", port))
 
 
 # -- checkpoints
@@ -383,18 +427,24 @@ def last_id(ask: Execute, table: str) -> int:
     return int(number)
 
 
-def last_boundary_seconds(ask: Execute) -> float:
-    """Seconds from the start of the run to the newest boundary."""
-    ((seconds,),) = ask("SELECT coalesce(max(time), 0) FROM boundary")
-    return float(seconds)
+def last_boundary(ask: Execute) -> tuple[int, int]:
+    """The number of the newest boundary, and its nanoseconds since the start of the run; zeros if there is none."""
+    rows = ask(f"SELECT {_ID}, t.value FROM {_BOUNDARIES} WHERE b.id = (SELECT max(id) FROM boundary)")
+    return max(rows, default=(0, 0))
+
+
+def last_value(ask: Execute) -> int:
+    """The number of the newest value; 0: there is none."""
+    run = "value v LEFT JOIN boundary b ON b.id = v.boundary"
+    rows = list(ask(f"SELECT v.id + coalesce(b.count, 1) - 1 FROM {run} ORDER BY v.id DESC LIMIT 1"))
+    return int(rows[0][0]) if rows else 0
 
 
 def delete_after(ask: Execute, boundary: int, entries: Iterable[int]) -> None:
-    """Delete all boundaries after one, all boundaries of some entries, and the result of the run."""
-    for filter_ in (BoundaryFilter(after=boundary), *(BoundaryFilter(entry=number) for number in entries)):
-        condition, parameters = filter_.sql_condition()
-        list(ask(f"DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE {condition})", *parameters))
-        list(ask(f"DELETE FROM boundary WHERE {condition}", *parameters))
+    """Delete all boundaries after the end of a run, all boundaries of some entries, and the result of the run."""
+    for condition, number in (("id > ?", boundary), *(("entry = ?", entry) for entry in entries)):
+        list(ask(f"DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE {condition})", number))
+        list(ask(f"DELETE FROM boundary WHERE {condition}", number))
     list(ask("DELETE FROM entry WHERE id NOT IN (SELECT entry FROM boundary)"))
     list(ask("DELETE FROM tensor WHERE kind = 'output'"))
     list(ask("DELETE FROM total"))

@@ -136,20 +136,22 @@ class RecordedFrameReader:
         series = [
             trace.statistics_until(entry, PortKind.CARRIED, edge.param.name, until) for edge in body.loop.back_edges
         ]
-        rows = sorted({iteration for table, _ in series for iteration in table})
+        rows = _union([iterations for iterations, _, _ in series])
         for side in tracked.sides:
-            table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
-            is_present, data = self.read(side) if not table and side not in body.own_values else (False, 0)
+            iterations, table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
+            is_present, data = self.read(side) if not len(table) and side not in body.own_values else (False, 0)
             if is_present and isinstance(data, np.ndarray) and (stats := tensor_statistics(data)) is not None:
                 # An outer value is constant.
-                table, tensor = dict.fromkeys(rows, stats), data.size != 1
-            series.append((table, tensor))
-        rows = sorted({iteration for table, _ in series for iteration in table})
-        missing = (EMPTY_VALUE,) * 4  # as for a tensor without elements
-        numbers = [
-            np.array([table.get(k, missing) for k in rows]) if table else np.empty((0, 4)) for table, _ in series
-        ]
-        return tracked.evolution(bucket_rows(np.array(rows, np.int64), numbers, [tensor for _, tensor in series]))
+                iterations, table, tensor = rows, np.tile(np.asarray(stats, float), (len(rows), 1)), data.size != 1
+            series.append((iterations, table, tensor))
+        rows = _union([iterations for iterations, _, _ in series])
+        numbers = []
+        for iterations, table, _ in series:
+            # Missing values are as a tensor without elements.
+            full = np.full((len(rows) if len(table) else 0, 4), EMPTY_VALUE)
+            full[np.searchsorted(rows, iterations)] = table
+            numbers.append(full)
+        return tracked.evolution(bucket_rows(rows, numbers, [tensor for _, _, tensor in series]))
 
     # -- values
 
@@ -513,6 +515,13 @@ class RecordedValues:
         """The first boundary of this entry of the loop."""
         start = self._graph_index.entry_start(self._frame.index, self._frame.entry)
         return None if start is None else start[1]
+
+
+def _union(series: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """All iterations of some series, ascending; most often they are the same."""
+    if all(np.array_equal(iterations, series[0]) for iterations in series[1:]):
+        return series[0] if series else np.empty(0, np.int64)
+    return np.unique(np.concatenate(series))
 
 
 def _copy(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Records a run: a hook that copies the values of a boundary and passes them to the writer thread."""
+"""Records a run: a hook that copies the values of a boundary and passes them to the writer thread.
+
+Within an entry, the engine itself copies values with one element (``BoundaryMonitor.trace``).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from ...runtime.api_boundary import public_class
+from ...runtime.engine.engine import Engine
 from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
 from ...runtime.frame import Frame, frame_reader
 from ...runtime.graph.graph_json import graph_to_json
 from ...runtime.graph.value_encoding import encode_value
-from ...runtime.model import Data, Model, Run
+from ...runtime.model import Data, EngineHook, Model, Run
 from . import queries
 from .probes import MISSING, ProbeSet, make_probes, read_probe
 from .resume import ResumePoint, model_hash
@@ -38,6 +42,8 @@ MAX_PENDING_BYTES = 64 << 20
 TRANSACTION_BYTES = 256 << 10
 #: Approximate overhead of a value.
 _VALUE_OVERHEAD_BYTES = 200
+#: Approximate size of the rows that the engine copies until it passes them on.
+_TRACED_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -70,24 +76,42 @@ class _LoopProbes:
     sources: dict[int, object]
     entry: int = 0
     pending: _PendingBoundaries = field(default_factory=_PendingBoundaries)
+    #: The key of the engine's record.
+    record: int | None = None
 
     def __post_init__(self) -> None:
         #: The probes that are read at the first boundary of an entry, and at the later ones.
         self.first_probes = (*self.probes.boundary_probes, *self.probes.entry_probes)
         self.later_probes = (*self.probes.boundary_probes, *self.probes.iteration_probes)
 
+    def start_record(self, engine: Engine, on_full: Callable[[], object], lock: threading.Lock) -> None:
+        """Let the engine copy the values within an entry, if it can."""
+        index = self.probes.index
+        edges = engine.plan.loops[index].edges
+        slots = []
+        for probe in self.later_probes:
+            if probe.scan_index >= 0 or probe.branches:
+                return
+            if probe.reads_previous:
+                slots.append(engine.monitor.previous_slot(index, probe.edge))
+            else:
+                slots.append(probe.slot if probe.edge < 0 else edges[probe.edge].param)
+        self.record = engine.monitor.trace(index, slots, on_full, lock)
+        engine.monitor.tag_record(self.record, self.entry)
+
 
 @dataclass
 class _PendingTransaction:
-    """The data of one transaction: boundaries by loop, entries, and other writes."""
+    """The data of one transaction: boundaries by loop, from the hook and from the engine, entries, and other writes."""
 
     loops: list[tuple[_LoopProbes, _PendingBoundaries]]
+    traced: list[BoundaryBatch]
     entries: list[tuple[Any, ...]]
     deferred_writes: list[Callable[[TraceFileWriter], None]]
 
 
 @public_class
-class Recorder:
+class Recorder(EngineHook):
     """Records one run of a model in a file: pass it to the run as its hook, then call :meth:`finish`.
 
     >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
@@ -136,7 +160,12 @@ class Recorder:
         self._lock = threading.Lock()
         self._entries: list[tuple[Any, ...]] = []
         self._deferred_writes: list[Callable[[TraceFileWriter], None]] = []
-        self._next_boundary = self._next_entry = 1
+        #: While a run lasts, the engine counts boundaries from this one on.
+        self._next_boundary = 1
+        self._next_entry = 1
+        self._engine: Engine | None = None
+        #: From the engine's clock to seconds since the run began.
+        self._clock_offset = 0.0
         self._pending_bytes = 0
         #: Pending complete transactions, and the size of the data since then.
         self._sealed_transactions: list[_PendingTransaction] = []
@@ -150,7 +179,7 @@ class Recorder:
         try:
             self.path: Path = store.path
             self._store = store
-            self._writer = TraceWriterThread(store, self._take_pending)
+            self._writer = TraceWriterThread(store, self._take_pending, self._end_records)
         except BaseException:  # the thread did not start, so the file must be closed here
             with contextlib.suppress(sqlite3.Error):
                 store.close()
@@ -168,6 +197,42 @@ class Recorder:
         return self._store.boundaries_written
 
     # -- in the run's thread
+
+    def _attach(self, engine: Engine) -> None:
+        self._engine = engine
+        self._clock_offset = time.perf_counter() - engine.monitor.clock() - self._start_time
+        if self._checkpoint_saver is None:
+            for loop in self._loops:
+                loop.start_record(engine, self._pass_on_traced, self._lock)
+
+    def _detach(self) -> None:
+        if self._engine is None:
+            return
+        with self._lock:
+            self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()]
+            self._next_boundary += self._engine.monitor.count_traced()
+            monitor, self._engine = self._engine.monitor, None
+            for loop in self._loops:
+                if loop.record is not None:
+                    monitor.remove_record(loop.record)
+                    loop.record = None
+
+    def _pass_on_traced(self) -> None:
+        """Take the rows that the engine copied; wait for the writer if it is slower."""
+        now = time.perf_counter()
+        with self._lock:
+            if not self._pending_bytes:
+                self._pending_since = now
+            self._pending_bytes += _TRACED_BYTES
+            self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()]
+        self._flush_if_due(now)
+
+    def _end_records(self) -> None:
+        """Nothing more can be written: let the hook report that at the next boundary. In the writer's thread."""
+        with self._lock:
+            for loop in self._loops:
+                if self._engine is not None and loop.record is not None:
+                    self._engine.monitor.end_record(loop.record)
 
     def __call__(self, frame: Frame) -> None:
         """Record a frame at a boundary."""
@@ -187,7 +252,7 @@ class Recorder:
         if iteration and self._every > 1 and iteration % self._every and ended is None:
             if states is not None:
                 with self._lock:
-                    self._defer_checkpoint(states, self._next_boundary - 1)
+                    self._defer_checkpoint(states, self._number_of_next() - 1)
             return
         entry = None
         if iteration == 0:
@@ -206,23 +271,38 @@ class Recorder:
                 loop.entry = self._next_entry
                 self._next_entry += 1
                 self._entries.append((loop.entry, index, *entry))
+                if loop.record is not None:
+                    engine.monitor.tag_record(loop.record, loop.entry)
             pending = loop.pending
             condition = goes_on if loop.has_condition else None
-            pending.rows.append((self._next_boundary, loop.entry, iteration, condition, now - self._start_time, values))
+            number = self._number_of_next()
+            pending.rows.append((number, loop.entry, iteration, condition, now - self._start_time, values))
             if ended is not None:
                 pending.ended[len(pending.rows) - 1] = ended.value
+            if self._engine is None:
+                self._next_boundary += 1
+            else:
+                engine.monitor.count_traced(1)
             if states is not None:
-                self._defer_checkpoint(states, self._next_boundary)
-            self._next_boundary += 1
+                self._defer_checkpoint(states, number)
             self._unsealed_bytes += size
             if self._unsealed_bytes > TRANSACTION_BYTES:
                 self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()]
+        self._flush_if_due(now)
+
+    def _flush_if_due(self, now: float) -> None:
         if self._pending_bytes > MAX_PENDING_BYTES or now - self._pending_since > FLUSH_AFTER_SECONDS:
             self._writer.flush()
 
+    def _number_of_next(self) -> int:
+        """The number of the next boundary."""
+        return self._next_boundary + (0 if self._engine is None else self._engine.monitor.count_traced())
+
     def _defer_checkpoint(self, states: list[LoopResumeState], boundary: int) -> None:
-        """``boundary``: the newest one at or before the states. Caller holds the lock."""
+        """``boundary``: the newest one at or before the states, which ends a run of boundaries. Caller holds the
+        lock."""
         self._deferred_writes.append(lambda store: save_checkpoint(store, states, boundary))
+        self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()]
 
     def _report_error(self, error: LoopdbgError) -> None:
         if not self._error_reported:
@@ -236,15 +316,46 @@ class Recorder:
         """The data since the last transaction. Caller holds the lock."""
         # Allocate first: a MemoryError after the data are taken out would lose them.
         transaction = _PendingTransaction(
-            [(loop, loop.pending) for loop in self._loops if loop.pending.rows], self._entries, self._deferred_writes
+            [(loop, loop.pending) for loop in self._loops if loop.pending.rows],
+            [],
+            self._entries,
+            self._deferred_writes,
         )
         fresh = [_PendingBoundaries() for _ in transaction.loops]
         entries: list[tuple[Any, ...]] = []
         writes: list[Callable[[TraceFileWriter], None]] = []
+        transaction.traced = self._take_traced()
         for (loop, _), pending in zip(transaction.loops, fresh, strict=True):
             loop.pending = pending
         self._entries, self._deferred_writes, self._unsealed_bytes = entries, writes, 0
         return transaction
+
+    def _take_traced(self) -> list[BoundaryBatch]:
+        """The boundaries that the engine copied. Caller holds the lock."""
+        batches: list[BoundaryBatch] = []
+        if self._engine is None:
+            return batches
+        monitor = self._engine.monitor
+        before = monitor.count_traced()
+        for loop in self._loops:
+            rows = None if loop.record is None else monitor.take_rows(loop.record, before)
+            if rows is None or not len(rows[0]):
+                continue
+            iterations, entries, numbers, times, values = rows
+            batches.append(
+                BoundaryBatch(
+                    loop.probes.index,
+                    numbers + self._next_boundary,
+                    entries,
+                    iterations,
+                    [True if loop.has_condition else None] * len(numbers),
+                    {},
+                    times + self._clock_offset,
+                    {probe.port: column for probe, column in zip(loop.later_probes, values, strict=True)},
+                    loop.sources,
+                )
+            )
+        return batches
 
     def _take_pending(self) -> Iterator[WriteTransaction]:
         """All pending data in order of time, called by the writer thread."""
@@ -256,7 +367,9 @@ class Recorder:
         while parts:
             part = parts.pop()
             yield WriteTransaction(
-                [_make_batch(loop, pending) for loop, pending in part.loops], part.entries, part.deferred_writes
+                [*(_make_batch(loop, pending, self._every) for loop, pending in part.loops), *part.traced],
+                part.entries,
+                part.deferred_writes,
             )
 
     # -- the end
@@ -353,9 +466,10 @@ class ResumedRecorder(Recorder):
         ask = store.execute
         with queries.write_transaction(ask):
             queries.delete_after(ask, position.boundary, rerun_entries)
-        self._next_boundary = queries.last_id(ask, "boundary") + 1
+        last_boundary, last_nanoseconds = queries.last_boundary(ask)
+        self._next_boundary = last_boundary + 1
         self._next_entry = queries.last_id(ask, "entry") + 1
-        self._start_time = time.perf_counter() - queries.last_boundary_seconds(ask)
+        self._start_time = time.perf_counter() - last_nanoseconds / 1e9
         for state in position.running_loops:
             number = queries.find_entry(ask, state.loop, state.outer_iterations)
             if number is not None:
@@ -364,7 +478,7 @@ class ResumedRecorder(Recorder):
             self._checkpoint_saver.resume_from(position.loop_states)
 
 
-def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries) -> BoundaryBatch:
+def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries, step: int) -> BoundaryBatch:
     columns: dict[int, list[Any]] = {}
     ids, entries, iterations, conditions, times, values = zip(*pending.rows, strict=True)
     count = len(ids)
@@ -384,6 +498,7 @@ def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries) -> BoundaryBatch
         times,
         columns,
         loop.sources,
+        step,
     )
 
 

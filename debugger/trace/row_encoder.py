@@ -1,7 +1,12 @@
-"""Encodes batches of boundaries as table rows, together because most boundaries of a loop are alike."""
+"""Encodes batches of boundaries as table rows.
+
+Adjacent boundaries of one entry, of which every value has one element and keeps its type, are a run: one row of
+``boundary``, and one of ``value`` for each port. Other boundaries have rows of their own.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +19,12 @@ from ...runtime.graph import Array
 from ...runtime.graph.value_encoding import EncodedValue, encode_value, to_little_endian
 from ...runtime.kernels.tensor_summary import summarize_rows
 from .probes import MISSING
+from .schema import RUN_DTYPES
 
 #: Values up to this size are stored again instead of by reference.
 INLINE_MAX_BYTES = 64
+#: Longest run of boundaries: reading one of them reads the run.
+MAX_RUN = 1024
 
 
 @dataclass
@@ -25,7 +33,7 @@ class BoundaryBatch:
 
     ``columns``: port -> its values, either a sequence with MISSING for absent values, or stacked in one array whose
     first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, whose data are stored
-    once.
+    once. ``step``: iterations between two boundaries of a run.
     """
 
     loop: int
@@ -38,6 +46,45 @@ class BoundaryBatch:
     times: Sequence[float]
     columns: Mapping[int, Sequence[Any] | Array]
     sources: Mapping[int, object] = field(default_factory=dict)
+    step: int = 1
+
+    def runs(self) -> list[tuple[int, int]]:
+        """The first position of each run, and the position after it."""
+        count = len(self.ids)
+        conditions = [-1 if condition is None else condition for condition in self.conditions]
+        goes_on = np.zeros(count + 1, np.bool_)
+        goes_on[1:count] = (
+            (np.diff(self.ids) == 1)
+            & (np.diff(self.entries) == 0)
+            & (np.diff(self.iterations) == self.step)
+            & (np.diff(np.array(conditions, np.int8)) == 0)
+        )
+        for k in self.ended:
+            goes_on[k : k + 2] = False
+        for column in self.columns.values():
+            if isinstance(column, np.ndarray):
+                if not _fits_run(column.dtype, column.shape[1:]):
+                    goes_on[:] = False
+                continue
+            previous = None
+            for k, value in enumerate(column):
+                kind = _run_kind(value)
+                if kind is None or kind != previous:
+                    goes_on[k] = False
+                previous = kind
+        starts = np.flatnonzero(~goes_on).tolist()
+        return [(k, min(k + MAX_RUN, end)) for start, end in itertools.pairwise(starts) for k in range(start, end, MAX_RUN)]
+
+
+def _fits_run(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    return math.prod(shape) == 1 and dtype.name in RUN_DTYPES
+
+
+def _run_kind(value: Any) -> object:
+    """Equal for values that can be in one run; None: in none."""
+    if type(value) is np.ndarray and _fits_run(value.dtype, value.shape):
+        return value.dtype, value.shape
+    return MISSING if value is MISSING else None
 
 
 @dataclass
@@ -96,7 +143,7 @@ class _SharedRows:
 
 
 class RowEncoder:
-    """Converts batches to rows of ``boundary`` and ``value``; ``row``: the number of the next value."""
+    """Converts the runs of batches to rows of ``boundary`` and ``value``; ``row``: the number of the next value."""
 
     def __init__(self, types: TypeTable, row: int = 1) -> None:
         self.types = types
@@ -104,36 +151,47 @@ class RowEncoder:
         #: (loop, source) -> its last stored value.
         self._last_stored: dict[object, _LastStored] = {}
 
-    def reset(self) -> None:
-        """Forget all stored values, so that later rows do not refer to them."""
-        self._last_stored.clear()
-
-    def boundary_rows(self, batch: BoundaryBatch) -> Iterable[tuple[Any, ...]]:
+    def boundary_rows(self, batch: BoundaryBatch, runs: Sequence[tuple[int, int]]) -> Iterable[tuple[Any, ...]]:
         """Rows of ``boundary``."""
-        ended = batch.ended
+        nanoseconds = np.rint(np.asarray(batch.times) * 1e9).astype(np.int64).tolist()
         return (
             (
-                int(id_),
+                int(batch.ids[k]),
                 int(batch.entries[k]),
                 int(batch.iterations[k]),
+                batch.step,
+                end - k,
                 None if batch.conditions[k] is None else int(bool(batch.conditions[k])),
-                ended.get(k),
-                float(batch.times[k]),
+                batch.ended.get(k),
+                json.dumps(nanoseconds[k:end], separators=(",", ":")),
             )
-            for k, id_ in enumerate(batch.ids)
+            for k, end in runs
         )
 
-    def value_rows(self, batch: BoundaryBatch) -> Iterator[list[ValueRow]]:
+    def value_rows(self, batch: BoundaryBatch, runs: Sequence[tuple[int, int]]) -> Iterator[list[ValueRow]]:
         """Rows of ``value``, by port."""
+        singles = [k for k, end in runs if end == k + 1]
+        ids = [int(batch.ids[k]) for k in singles]
         keys = [batch.sources.get(port, port) for port in batch.columns]
-        entry_boundaries = frozenset(int(id_) for id_, i in zip(batch.ids, batch.iterations, strict=True) if i == 0)
+        entry_boundaries = frozenset(int(batch.ids[k]) for k in singles if batch.iterations[k] == 0)
         shared = {key: _SharedRows(entry_boundaries) for key in keys if keys.count(key) > 1}
         for key, (port, column) in zip(keys, batch.columns.items(), strict=True):
-            target = (batch.loop, key), port, shared.get(key)
-            if isinstance(column, np.ndarray):
-                yield self._encode_run(*target, list(batch.ids), column)
-            else:
-                yield self._encode_column(*target, batch.ids, column)
+            yield [
+                self._encode_run(int(batch.ids[k]), port, column[k:end])
+                for k, end in runs
+                if end > k + 1 and column[k] is not MISSING
+            ]
+            values = [np.asarray(column[k]) if isinstance(column, np.ndarray) else column[k] for k in singles]
+            yield self._encode_column((batch.loop, key), port, shared.get(key), ids, values)
+
+    def _encode_run(self, id_: int, port: int, column: Sequence[Any] | Array) -> ValueRow:
+        """Encode the values of a run."""
+        stacked = np.stack(column) if not isinstance(column, np.ndarray) else column
+        data = to_little_endian(np.ascontiguousarray(stacked)).tobytes()
+        type_ = self.types.number_for(stacked.dtype.name, stacked.shape[1:])
+        is_float = stacked.dtype.kind not in "bui"
+        non_finite = int(np.count_nonzero(~np.isfinite(stacked))) if is_float else 0
+        return (self._allocate_rows(len(stacked)), id_, port, type_, *[None] * 5, non_finite or None, None, data)
 
     def _encode_column(
         self, source: object, port: int, shared: _SharedRows | None, ids: Sequence[int], column: Sequence[Any]
@@ -155,7 +213,7 @@ class RowEncoder:
                         break
                     end += 1
                 stacked = np.stack(column[start:end]) if end - start > 1 else first[np.newaxis]
-                rows += self._encode_run(source, port, shared, ids[start:end], stacked)
+                rows += self._encode_tensors(source, port, shared, ids[start:end], stacked)
             else:
                 rows.append(self._encode_value(source, port, shared, ids[start], encode_value(first)))
             start = end
@@ -178,7 +236,7 @@ class RowEncoder:
             shared.record_row(id_, ref or row)
         return (row, id_, port, type_, None, None, None, None, None, None, ref, data if ref is None else None)
 
-    def _encode_run(
+    def _encode_tensors(
         self, source: object, port: int, shared: _SharedRows | None, ids: Sequence[int], stacked: Array
     ) -> list[ValueRow]:
         """Encode tensors of one dtype and shape."""

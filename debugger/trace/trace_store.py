@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from ...runtime.dtypes import dtype_from_name as dtype_of
 from ...runtime.errors import ModelError, TraceError, UsageError
 from ...runtime.graph import MAIN, Graph, StoppedBy, effective_trip_count
 from ...runtime.graph.graph_json import graph_from_json
@@ -60,7 +64,7 @@ class BoundaryRef:
     iteration: int
     condition: bool | None
     ended: StoppedBy | None
-    time: int | float
+    time: float
 
 
 class TraceStore(TraceDatabase):
@@ -206,6 +210,7 @@ class TraceStore(TraceDatabase):
 
     # -- boundaries
 
+    @raises_trace_error
     def __len__(self) -> int:
         return queries.count_boundaries(self.rows)
 
@@ -261,7 +266,7 @@ class TraceStore(TraceDatabase):
 
     def boundary_ref(self, filter_: BoundaryFilter = ANY_BOUNDARY, *, newest: bool = False) -> BoundaryRef | None:
         """The oldest or newest matching boundary; None: there is none."""
-        return next(self._make_refs(queries.boundaries(self.rows, filter_, newest_first=newest, first_only=True)), None)
+        return next(self._make_refs(queries.boundaries(self.rows, filter_, newest_first=newest)), None)
 
     def _make_refs(self, rows: Iterable[Any]) -> Iterator[BoundaryRef]:
         for id_, entry, iteration, condition, ended, time in rows:
@@ -273,7 +278,7 @@ class TraceStore(TraceDatabase):
                     integer(iteration),
                     condition_,
                     optional(StoppedBy, ended),
-                    real_number(time),
+                    real_number(time) / 1e9,
                 )
             except DAMAGE_ERRORS as error:
                 raise self.damage_error(error) from None
@@ -285,10 +290,11 @@ class TraceStore(TraceDatabase):
         Raises:
             UsageError: no such loop.
         """
-        around = None if entry is None else queries.outer_iterations_text(entry)
-        return self._read_boundaries(
-            self.boundary_refs(BoundaryFilter(loop=None if loop is None else self.loop_index(loop), around=around))
-        )
+        index = None if loop is None else self.loop_index(loop)
+        filter_ = BoundaryFilter(loop=index, around=None if entry is None else queries.outer_iterations_text(entry))
+        if index is not None and entry is not None:
+            filter_ = BoundaryFilter(entry=queries.find_entry(self.rows, index, entry) or 0)
+        return self._read_boundaries(self.boundary_refs(filter_))
 
     def _read_boundaries(self, refs: Iterator[BoundaryRef]) -> Iterator[Boundary]:
         """Boundaries, read in chunks of about :data:`_READ_AHEAD_BYTES` bytes."""
@@ -375,25 +381,31 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def statistics_until(
         self, entry: RecordedEntry, kind: PortKind, name: str, iteration: int
-    ) -> tuple[dict[int, tuple[float, ...]], bool]:
-        """Norm (or the number), minimum, maximum and mean of the recorded values of an entry up to a boundary, by
-        iteration; NaN for non-finite ones. Also whether there are tensors among them."""
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], bool]:
+        """Iterations; and norm (or the number), minimum, maximum and mean of the recorded values of an entry up to a
+        boundary, one row each, NaN for non-finite ones. Also whether there are tensors among them."""
         port = self._port_of.get((entry.loop, kind, name))
-        statistics: dict[int, tuple[float, ...]] = {}
+        iterations, statistics = [np.empty(0, np.int64)], [np.empty((0, 4))]
         has_tensors = False
         for row in () if port is None else queries.statistics_until(self.rows, port, entry.id, iteration):
-            iteration_, (number, *cells), non_finite = (
-                integer(row[0]),
-                [optional(real_number, cell) for cell in row[1:6]],
-                optional(integer, row[6]),
-            )
-            if number is not None:
-                statistics[iteration_] = (float(number),) * 4
-            elif non_finite or any(cell is not None for cell in cells):
+            first, step, count, type_, data = integer(row[0]), integer(row[1], 1), integer(row[2], 1), row[3], row[4]
+            number, *cells = (optional(real_number, cell) for cell in row[5:10])
+            non_finite = optional(integer, row[10])
+            if data is not None:
+                dtype = dtype_of(self.dtype_name(type_))
+                numbers = np.frombuffer(data, dtype.newbyteorder("<"), count).astype(np.float64)
+                iterations.append(first + step * np.arange(count))
+                statistics.append(np.repeat(np.where(np.isfinite(numbers), numbers, np.nan)[:, np.newaxis], 4, axis=1))
+            elif number is not None or non_finite or any(cell is not None for cell in cells):
                 low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in cells)
-                statistics[iteration_] = (math.nan if non_finite else norm, low, high, mean)
-                has_tensors = has_tensors or norm == norm or not non_finite
-        return statistics, has_tensors
+                summary = (math.nan if non_finite else norm, low, high, mean) if number is None else (float(number),) * 4
+                iterations.append(np.array([first]))
+                statistics.append(np.array([summary]))
+                has_tensors = has_tensors or number is None and (norm == norm or not non_finite)
+        all_iterations = np.concatenate(iterations)
+        if (np.diff(all_iterations) <= 0).any():
+            raise ValueError(f"boundaries of entry {entry.id} overlap")
+        return all_iterations, np.concatenate(statistics), has_tensors
 
     def port_values(self, port: int, filter_: BoundaryFilter) -> list[Any]:
         """The values of a port at matching boundaries, in order of time."""

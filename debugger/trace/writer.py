@@ -72,15 +72,16 @@ class TraceFileWriter:
         self.types = TypeTable()
         for number, dtype, dims in queries.types(self.execute):
             self.types.add(number, dtype, None if dims is None else shape(dims))
-        self.encoder = RowEncoder(self.types, queries.last_id(self.execute, "value") + 1)
+        self.encoder = RowEncoder(self.types, queries.last_value(self.execute) + 1)
 
     def write(self, transaction: WriteTransaction) -> None:
         """Write one transaction."""
         with queries.write_transaction(self.execute):
             self.insert("entry", transaction.entries)
             for batch in transaction.batches:
-                self.insert("boundary", self.encoder.boundary_rows(batch))
-                for rows in self.encoder.value_rows(batch):
+                runs = batch.runs()
+                self.insert("boundary", self.encoder.boundary_rows(batch, runs))
+                for rows in self.encoder.value_rows(batch, runs):
                     self.insert("value", rows)
             for deferred in transaction.deferred_writes:
                 deferred(self)
@@ -206,11 +207,20 @@ def error_text(error: Exception) -> str:
 
 
 class TraceWriterThread:
-    """Writes the transactions of ``take()`` in a separate thread every :data:`WRITE_INTERVAL_SECONDS` seconds."""
+    """Writes the transactions of ``take()`` in a separate thread every :data:`WRITE_INTERVAL_SECONDS` seconds.
 
-    def __init__(self, store: TraceFileWriter, take: Callable[[], Iterable[WriteTransaction]]) -> None:
+    ``on_error``: called in that thread if it ends by an error.
+    """
+
+    def __init__(
+        self,
+        store: TraceFileWriter,
+        take: Callable[[], Iterable[WriteTransaction]],
+        on_error: Callable[[], object] = lambda: None,
+    ) -> None:
         self._store = store
         self._take_pending = take
+        self._on_error = on_error
         self._wake = threading.Event()
         self._flushed = threading.Condition()
         self._closing = False
@@ -271,8 +281,10 @@ class TraceWriterThread:
                 self._write_pending()
         except (sqlite3.Error, OSError, LoopdbgError) as error:
             self.error = self._recording_error(error)
+            self._on_error()
         except BaseException as fault:  # an internal error or MemoryError: raised in the run's thread
             self.internal_error = fault
+            self._on_error()
 
     def _write_pending(self) -> None:
         self._wake.wait(WRITE_INTERVAL_SECONDS)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .state cimport BackEdgeState, LoopState, Slot, ExecutionState
+from .state cimport BackEdgeState, LoopState, Slot, ExecutionState, boundary_record
 
 cdef extern from *:
     """
@@ -42,6 +42,11 @@ cdef inline void copy_bytes(char *target, const char *source, Py_ssize_t nbytes)
         target[0] = source[0]
     else:
         loopdbg_memcpy(target, source, nbytes)
+
+
+cdef inline int appends_row(const boundary_record *record, const LoopState *loop) noexcept nogil:
+    """Does a record get a row at the present boundary?"""
+    return record.enabled and (record.traced == NULL or (loop.i > 0 and not loop.ended))
 
 
 cdef inline int optimizer_is_due(const LoopState *loop) noexcept nogil:

@@ -330,7 +330,7 @@ cdef int check_hooks(ExecutionState *s, int index) noexcept nogil:
     cdef int k
     if s.stop_any or s.interrupt:
         s.stop_reasons |= 1
-    if s.hook_any:
+    if s.hook_any and not is_traced(s, loop):
         s.stop_reasons |= 2
     if s.c_hook != NULL:
         for k in range(loop.nedges):
@@ -343,6 +343,16 @@ cdef int check_hooks(ExecutionState *s, int index) noexcept nogil:
         if s.c_hook(s.c_context, &view):
             s.stop_reasons |= 1
     return s.stop_reasons
+
+
+cdef int is_traced(ExecutionState *s, const LoopState *loop) noexcept nogil:
+    """Did a traced record take the values of this boundary, so that hooks need not?"""
+    cdef int k = loop.first_record
+    while k >= 0:
+        if s.records[k].traced != NULL and appends_row(s.records[k], loop):
+            return 1
+        k = s.records[k].next
+    return 0
 
 
 cdef int update_previous_slots(ExecutionState *s, LoopState *loop) noexcept nogil:
@@ -372,7 +382,7 @@ cdef int observe(ExecutionState *s, LoopState *loop) noexcept nogil:
     k = loop.first_record
     while k >= 0:
         record = s.records[k]
-        if record.enabled:
+        if appends_row(record, loop):
             if record.count == record.capacity:
                 return 0
             for j in range(record.nvalues):
@@ -404,13 +414,18 @@ cdef void append_records(ExecutionState *s, LoopState *loop) noexcept nogil:
     cdef int j, k = loop.first_record
     while k >= 0:
         record = s.records[k]
-        if record.enabled:
+        if appends_row(record, loop):
             row = record.buffer + record.count * record.row
-            record.count += 1
             (<int64_t *>row)[0] = loop.i
-            (<int64_t *>row)[1] = loop.entries - 1
+            if record.traced == NULL:
+                (<int64_t *>row)[1] = loop.entries - 1
+            else:
+                (<int64_t *>row)[1] = record.tag
+                (<int64_t *>row)[2] = record.traced[0]
+                (<double *>row)[3] = now()
             for j in range(record.nvalues):
                 copy_bytes(row + record.offsets[j], s.slots[record.slots[j]].data, record.nbytes[j])
+            publish_row(record)
         k = record.next
 
 

@@ -30,6 +30,8 @@ cdef extern from "termination.h" nogil:
 cdef extern from "boundary_record.h" nogil:
     ctypedef struct boundary_record:
         int loop, enabled, nvalues, next
+        int64_t *traced
+        int64_t tag
         int *slots
         int *specs
         npy_intp *nbytes
@@ -37,6 +39,9 @@ cdef extern from "boundary_record.h" nogil:
         npy_intp row
         char *buffer
         int64_t count, capacity
+
+    void publish_row(boundary_record *record)
+    int64_t load_count(const int64_t *count)
 
 # Work before each instruction: stops before nodes, and timing.
 cdef enum:

@@ -2,20 +2,24 @@
 
 A predicate is an operator over slots with one boolean result. It is bound to kernels like a node, evaluated at each
 boundary of its loop (in scalar programs as well), and stops the engine when it is true. A record appends the values of
-slots at each boundary to a buffer.
+slots at each boundary to a buffer. A traced record (of a recorder) takes the place of hooks at the boundaries within an
+entry, and another thread takes its rows while the engine runs.
 """
 
 from libc.stdint cimport int64_t
 cimport numpy as np
 
 from ..baseline.binder cimport NodeBinder
-from ..baseline.interpreter cimport append_records, update_previous_slots
+from ..baseline.clock cimport now
+from ..baseline.interpreter cimport append_records, appends_row, update_previous_slots
 from ..baseline.loops cimport Loops
 from ..baseline.bound_node cimport run_bound_node
 from ..baseline.memory cimport Memory
 from ..baseline.arena cimport arena_free_tree, arena_grow, arena_alloc
 from ..baseline.backoff cimport on_unbindable
 from ..baseline.state cimport *
+
+import math
 
 import numpy as np
 
@@ -29,6 +33,7 @@ np.import_array()
 _EAGER = EagerPrimitives()
 # Of one chunk of a record.
 cdef int64_t MAX_CHUNK_ROWS = 1 << 16
+cdef int64_t TRACED_CHUNK_ROWS = 1 << 13
 
 
 class PredicateInstruction:
@@ -52,6 +57,8 @@ class RecordBuffer:
         self.full_chunks = []
         self.chunk = None
         self.is_complete = True
+        #: Of a traced record: rows of the chunk that were taken; called when it is full; guards both.
+        self.taken, self.on_full, self.lock = 0, None, None
 
 
 cdef class BoundaryMonitor:
@@ -67,6 +74,7 @@ cdef class BoundaryMonitor:
     cdef dict predicate_table          # key -> (entry, instruction, fallback)
     cdef dict record_buffers         # key -> RecordBuffer
     cdef int next_key
+    cdef int64_t traced          # number of traced boundaries of the execution
     cdef public tuple hits       # keys of the true predicates where one stopped the engine
 
     def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None):
@@ -76,7 +84,7 @@ cdef class BoundaryMonitor:
 
     def begin(self):
         """Truncate all records before another execution begins."""
-        self.hits = ()
+        self.hits, self.traced = (), 0
         for key in self.record_buffers:
             self.truncate_record(key)
 
@@ -270,7 +278,7 @@ cdef class BoundaryMonitor:
                     self.memory.unbind_consumers(loop.first_derived_slot + k)
             update_previous_slots(self.s, loop)
         for recording in list(self.record_buffers.values()):
-            if recording.index == index and self.s.records[<int>recording.entry].enabled:
+            if recording.index == index and appends_row(self.s.records[<int>recording.entry], loop):
                 self.record_slow(index, recording)
         loop.hit = 0
         for key, (entry, _, _) in list(self.predicate_table.items()):
@@ -385,13 +393,14 @@ cdef class BoundaryMonitor:
         cdef Slot *slot
         for j in range(record.nvalues):
             slot = self.s.slots + record.slots[j]
-            if slot.spec == 0 or slot.data == NULL or (record.row and slot.spec != record.specs[j]):
+            if slot.spec == 0 or slot.data == NULL or (record.row and slot.spec != record.specs[j]) or (
+                    record.traced != NULL and math.prod(self.memory.specs.kind(slot.spec)[1]) != 1):
                 recording.is_complete = False
                 record.enabled = 0
                 self.update_observer_counts(index)
                 return 0
         if not record.row:
-            record.row = 16
+            record.row = 16 if record.traced == NULL else 32
             for j in range(record.nvalues):
                 record.specs[j] = self.s.slots[record.slots[j]].spec
                 record.nbytes[j] = self.memory.specs.nbytes(record.specs[j])
@@ -399,6 +408,12 @@ cdef class BoundaryMonitor:
                 record.row += (record.nbytes[j] + 7) // 8 * 8
             self.s.generation += 1
         if record.count < record.capacity:
+            return 0
+        if record.traced != NULL:
+            recording.on_full()
+            with recording.lock:
+                recording.chunk, recording.taken = np.empty((TRACED_CHUNK_ROWS, record.row), np.uint8), 0
+                record.buffer, record.capacity, record.count = np.PyArray_BYTES(recording.chunk), TRACED_CHUNK_ROWS, 0
             return 0
         if recording.chunk is not None:
             recording.full_chunks.append(recording.chunk[:record.count])
@@ -409,6 +424,65 @@ cdef class BoundaryMonitor:
                 del recording.full_chunks[0]
         recording.chunk = np.empty((capacity, record.row), np.uint8)
         record.buffer, record.capacity, record.count = np.PyArray_BYTES(recording.chunk), capacity, 0
+
+    # -- traced records
+
+    def trace(self, int index, slots, on_full, lock):
+        """Add a traced record of a loop, of values with one element: hooks are called only at the first and the last
+        boundary of an entry, and after the record ended. Returns its key.
+
+        ``on_full`` is called in the engine's thread when a chunk is full and must take the rows. The caller holds
+        ``lock`` while it takes rows.
+        """
+        key = self.add_record(index, slots)
+        recording = self.record_buffers[key]
+        recording.on_full, recording.lock = on_full, lock
+        self.s.records[<int>recording.entry].traced = &self.traced
+        return key
+
+    def tag_record(self, int key, int64_t tag):
+        """Give the next rows of a traced record this tag."""
+        self.s.records[<int>self.recording(key).entry].tag = tag
+
+    def end_record(self, int key):
+        """Let hooks be called again instead of a traced record; callable from any thread."""
+        self.s.records[<int>self.recording(key).entry].enabled = 0
+
+    def count_traced(self, int64_t more=0):
+        """The number of boundaries of the execution that were traced, or counted by a hook: it adds ``more``."""
+        self.traced += more
+        return load_count(&self.traced)
+
+    def clock(self):
+        """The clock of the times in traced records, in seconds."""
+        return now()
+
+    def take_rows(self, int key, int64_t before):
+        """Take the rows of a traced record of boundaries with lower numbers; callable from any thread.
+
+        Returns iterations, tags, numbers, times, and for each slot its values.
+        """
+        cdef int64_t count
+        recording = self.recording(key)
+        cdef boundary_record *record = self.s.records[<int>recording.entry]
+        if recording.chunk is None:
+            return None
+        count = load_count(&record.count)
+        rows = recording.chunk[recording.taken:count]
+        rows = rows[:np.searchsorted(_column(rows, 16, np.int64), before)]
+        recording.taken += len(rows)
+        return (_column(rows, 0, np.int64), _column(rows, 8, np.int64), _column(rows, 16, np.int64),
+                _column(rows, 24, np.float64), self.row_values(record, rows))
+
+    cdef list row_values(self, boundary_record *record, object rows):
+        """The values in rows, for each slot."""
+        values = []
+        for j in range(record.nvalues):
+            dtype, shape = self.memory.specs.kind(record.specs[<int>j])
+            first, n = record.offsets[<int>j], record.nbytes[<int>j]
+            values.append(rows[:, first:first + n].view(dtype).reshape((len(rows), *shape)) if n
+                          else np.empty((len(rows), *shape), dtype))
+        return values
 
     def recording(self, int key):
         if key not in self.record_buffers:
@@ -432,13 +506,7 @@ cdef class BoundaryMonitor:
             rows = rows[max(len(rows) - recording.max_rows, 0):]
         rows = rows.view()
         rows.flags.writeable = False
-        values = []
-        for j in range(record.nvalues):
-            dtype, shape = self.memory.specs.kind(record.specs[<int>j])
-            first, n = record.offsets[<int>j], record.nbytes[<int>j]
-            values.append(rows[:, first:first + n].view(dtype).reshape((len(rows), *shape)) if n
-                          else np.empty((len(rows), *shape), dtype))
-        return rows[:, :8].view(np.int64)[:, 0], rows[:, 8:16].view(np.int64)[:, 0], values
+        return _column(rows, 0, np.int64), _column(rows, 8, np.int64), self.row_values(record, rows)
 
     def record_is_complete(self, int key):
         """False once a value changed its dtype or shape, which ended the record."""
@@ -485,3 +553,8 @@ def _boolean_answer(answer, where):
     if answer.dtype != np.bool_ or answer.size != 1:
         raise UsageError(f"{where} must give one boolean, and gives {answer.dtype.name} {list(answer.shape)}")
     return bool(answer.reshape(()))
+
+
+def _column(rows, int offset, dtype):
+    """The numbers at an offset of each row."""
+    return rows[:, offset:offset + 8].view(dtype)[:, 0]
