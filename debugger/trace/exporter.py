@@ -154,7 +154,7 @@ class TraceExporter:
     def _write_column(self, file: NpzWriter | SafetensorsWriter, column: ExportColumn) -> None:
         types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
         if len(types) == 1 and types[0][0] not in ("string", "sequence") and len(column.types) == 1:
-            count = queries.count_values(self.trace.rows, column.port)
+            count = self.trace.count_values(column.port)
             shape = (count, *(types[0][1] or ()))
             written = file.write_stacked(
                 column.name, shape, (np.asarray(value) for _, _, value in self.column_values(column))

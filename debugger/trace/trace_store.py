@@ -428,6 +428,11 @@ class TraceStore(TraceDatabase):
         return ports
 
     @raises_trace_error
+    def count_values(self, port: int) -> int:
+        """The number of a port's values."""
+        return queries.count_values(self.rows, port)
+
+    @raises_trace_error
     def port_types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
         """Every dtype and shape of a port's values."""
         return [self._type(number) for (number,) in queries.types_of(self.rows, port)]

@@ -27,8 +27,13 @@ EDITS = {
     "an iteration is infinite": "UPDATE boundary SET iteration = 9e999 WHERE id = 2",
     "an iteration is negative": "UPDATE boundary SET iteration = -9223372036854775807 WHERE id = 2",
     "a condition is text": "UPDATE boundary SET condition = '[]'",
-    "a time is text": "UPDATE boundary SET time = 'int64' WHERE id = 2",
-    "a time is bytes": "UPDATE boundary SET time = x'00'",
+    "a time is text": "UPDATE boundary SET times = 'int64' WHERE id > 1",
+    "a time is bytes": "UPDATE boundary SET times = x'00'",
+    "times are not numbers": "UPDATE boundary SET times = '[[],{}]'",
+    "a run has no boundaries": "UPDATE boundary SET count = 0",
+    "a run has too many boundaries": "UPDATE boundary SET count = 9e999",
+    "a step is text": "UPDATE boundary SET step = 'x'",
+    "runs overlap": "UPDATE boundary SET step = 0",
     "a name is bytes": "UPDATE port SET name = x'80044b01'",
     "the loop of a port is text": "UPDATE port SET loop = 'bogus'",
     "a shape is bytes": "UPDATE type SET shape = x'80044b01'",
@@ -40,7 +45,7 @@ EDITS = {
     "the count of what is not finite is text": "UPDATE value SET not_finite = 'x'",
     "data is text": "UPDATE value SET data = 'text' WHERE data IS NOT NULL",
     "data refers to itself": "UPDATE value SET same = id",
-    "values are of no boundary": "DELETE FROM boundary WHERE id = 3",
+    "values are of no boundary": "DELETE FROM boundary WHERE id > 1",
     "the seconds of a total are text": "UPDATE total SET seconds = 'x'",
     "the iterations of a total are text": "UPDATE total SET iterations = '[1]'",
     "every is text": "UPDATE meta SET value = 'x' WHERE key = 'every'",
@@ -51,7 +56,8 @@ EDITS = {
     "boundaries without end": """
         ALTER TABLE boundary RENAME TO other;
         CREATE VIEW boundary AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n)
-        SELECT id, 1 AS entry, id AS iteration, 1 AS condition, NULL AS ended, 0.0 AS time FROM n
+        SELECT id, 1 AS entry, id AS iteration, 1 AS step, 1 AS count, 1 AS condition, NULL AS ended, '[0]' AS times
+        FROM n
     """,
 }
 CONSOLE = (

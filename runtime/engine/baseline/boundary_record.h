@@ -12,13 +12,13 @@
  * of the boundary in the execution, and time. Another thread may read the rows below the count. */
 typedef struct {
     int loop, enabled, nvalues, next; /* next: record of the same loop, -1: none */
-    int64_t *traced;                  /* number of traced boundaries of the execution; NULL: not a traced record */
-    int64_t tag;
     int *slots, *specs;
     npy_intp *nbytes, *offsets;
     npy_intp row;
     char *buffer;
     int64_t count, capacity;
+    int64_t *traced; /* number of traced boundaries of the execution; NULL: not a traced record */
+    int64_t tag;
 } boundary_record;
 
 /* Count the row that was just written: first in the record, then among all. */

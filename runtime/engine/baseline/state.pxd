@@ -30,8 +30,6 @@ cdef extern from "termination.h" nogil:
 cdef extern from "boundary_record.h" nogil:
     ctypedef struct boundary_record:
         int loop, enabled, nvalues, next
-        int64_t *traced
-        int64_t tag
         int *slots
         int *specs
         npy_intp *nbytes
@@ -39,6 +37,8 @@ cdef extern from "boundary_record.h" nogil:
         npy_intp row
         char *buffer
         int64_t count, capacity
+        int64_t *traced
+        int64_t tag
 
     void publish_row(boundary_record *record)
     int64_t load_count(const int64_t *count)

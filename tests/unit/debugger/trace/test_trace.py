@@ -112,9 +112,7 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
     with TraceStore.open(path) as trace:
         for id_, value in zip(ids, values, strict=True):
             for port in (1, 2):
-                ((row),) = trace.rows(
-                    "SELECT id, type, same, data FROM value WHERE boundary = ? AND port = ?", id_, port
-                )
+                (row,) = queries.values_at_boundary(trace.rows, port, id_)
                 assert exact_bits(trace.value(*row)) == exact_bits(
                     np.asarray(value) if isinstance(value, np.generic) else value
                 )
@@ -127,8 +125,9 @@ def test_batch_can_be_passed_as_stacked_arrays() -> None:
     listed = BoundaryBatch(
         0, range(1, 5), [1] * 4, range(4), [True] * 4, {3: "condition"}, [0.0] * 4, {1: list(stacked)}
     )
-    assert list(encoder.value_rows(batch)) == list(RowEncoder(TypeTable()).value_rows(listed))
-    assert list(encoder.boundary_rows(batch))[3] == (4, 1, 3, 1, "condition", 0.0)
+    rows = list(RowEncoder(TypeTable()).value_rows(listed, listed.runs()))
+    assert list(encoder.value_rows(batch, batch.runs())) == rows
+    assert list(encoder.boundary_rows(batch, batch.runs()))[3] == (4, 1, 3, 1, 1, 1, "condition", "[0]")
 
 
 # -- runs
@@ -287,7 +286,7 @@ def test_statistics_are_of_finite_elements(tmp_path: Path) -> None:
         np.array(["x"], object),
     ]
     batch = BoundaryBatch(0, range(1, 12), [1] * 11, range(11), [None] * 11, {}, [0.0] * 11, {1: values})
-    ((*rows,),) = encoder.value_rows(batch)
+    _, rows = encoder.value_rows(batch, batch.runs())
     messages = [row[4:10] for row in rows]
     assert messages[0] == (None, -3.0, 2.0, 0.0, pytest.approx(np.sqrt(14)), 1)
     assert messages[1] == (None, None, None, None, None, 2)
@@ -360,7 +359,7 @@ def test_non_trace_files_are_distinguished(tmp_path: Path) -> None:
     with sqlite3.connect(newer) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
-    refused(newer, expected="1", got="99")
+    refused(newer, expected="2", got="99")
 
     whole = good.read_bytes()
     cut = tmp_path / "cut.loopdb"
@@ -439,7 +438,7 @@ def test_run_waits_for_a_slow_writer(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.loopdb"
-    loaded, inputs = model(SUM), {"M": 3000, "v0": 1.0}
+    loaded, inputs = model(SUM), {"M": 30_000, "v0": 1.0}
     messages: list[str] = []
     write = writers.TraceFileWriter.write
 
@@ -463,7 +462,7 @@ def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: p
     assert exact_bits(run.outputs["v"]) == exact_bits(loaded.run(inputs)["v"])
     assert len(messages) == 1 and "disk is full" in messages[0]
     with TraceStore.open(path) as trace:
-        assert 0 < len(trace) < 3000
+        assert 0 < len(trace) < 30_000
         assert f"the first {len(trace)} boundaries are in the file" in str(raised.value)
         assert recorder.recorded == len(trace)
         assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
