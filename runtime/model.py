@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 OnIteration = Callable[["Frame"], object]
+#: A larger output of a run without hooks is memory of the engine: a copy would cost more than another engine.
+HAND_OVER_MIN_BYTES = 1 << 28
 
 
 class EngineHook(ABC):
@@ -59,6 +61,7 @@ class EngineHook(ABC):
     @abstractmethod
     def _detach(self) -> None:
         """The run ended, possibly by an error."""
+
 
 #: Seconds until a run is checked for infinite loops.
 CYCLE_CHECK_AFTER_SECONDS = 2.0
@@ -583,7 +586,7 @@ class Model:
         try:
             event, index = self._run_engine(engine, checked, on_iteration, max_iterations, observer=observer)
             if event == "end":
-                return self._take_results(engine)
+                return self._take_results(engine, on_iteration is None)
             message = self._stop_message(engine, event, index, max_iterations)
             if event == "interrupt":
                 index = engine.stack[-1] if engine.stack else -1
@@ -629,7 +632,7 @@ class Model:
             event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin, observer)
             run = Run(notes=tuple(self.graph.notes))
             if event == "end":
-                run.outputs = self._take_results(engine)
+                run.outputs = self._take_results(engine, on_iteration is None and begin is None)
                 run.notes = (*run.notes, *contradiction_notes(engine, None), *self._type_notes(engine))
                 run.loops = self._totals_with_notes(engine)
             else:
@@ -686,9 +689,10 @@ class Model:
                 engine.set_hook(None)
             engine.on_tick = None
 
-    def _take_results(self, engine: Engine) -> dict[str, Data]:
-        """The results of a finished run; stores the variables for the next run."""
-        results: dict[str, Data] = engine.results()
+    def _take_results(self, engine: Engine, is_unobserved: bool) -> dict[str, Data]:
+        """The results of a finished run; stores the variables for the next run. ``is_unobserved``: nothing else
+        refers to values of the engine."""
+        results: dict[str, Data] = engine.results(HAND_OVER_MIN_BYTES if is_unobserved else None)
         if self.graph.variables:
             self._keep_state(engine)
         return results
@@ -730,7 +734,7 @@ class Model:
         """Release an engine after a run."""
         if engine is not self._engine:
             return
-        if engine.spec_count > MAX_SHAPES_PER_ENGINE:
+        if engine.spec_count > MAX_SHAPES_PER_ENGINE or engine.handed_over:
             self._engine = None
         self._lock.release()
 

@@ -238,9 +238,7 @@ _CONDITIONS = {
     "until": f"({_ITERATION} >= {{}} OR b.ended IS NOT NULL)",
     "ended": "(b.ended IS NOT NULL) = {}",
 }
-_FROM_ITERATION = (
-    "b.iteration >= (SELECT coalesce(max(iteration), 0) FROM boundary WHERE entry = {entry} AND iteration <= {iteration})"
-)
+_FROM_ITERATION = "b.iteration >= (SELECT coalesce(max(iteration), 0) FROM boundary WHERE entry = {entry} AND iteration <= {iteration})"
 
 
 def boundaries(
@@ -280,7 +278,6 @@ def count_boundaries(ask: Execute) -> int:
 
 
 # -- values: id, type, same, data
-
 
 
 def _value_columns(position: str) -> str:

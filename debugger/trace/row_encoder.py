@@ -73,7 +73,9 @@ class BoundaryBatch:
                     goes_on[k] = False
                 previous = kind
         starts = np.flatnonzero(~goes_on).tolist()
-        return [(k, min(k + MAX_RUN, end)) for start, end in itertools.pairwise(starts) for k in range(start, end, MAX_RUN)]
+        return [
+            (k, min(k + MAX_RUN, end)) for start, end in itertools.pairwise(starts) for k in range(start, end, MAX_RUN)
+        ]
 
 
 def _fits_run(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:

@@ -398,10 +398,12 @@ class TraceStore(TraceDatabase):
                 statistics.append(np.repeat(np.where(np.isfinite(numbers), numbers, np.nan)[:, np.newaxis], 4, axis=1))
             elif number is not None or non_finite or any(cell is not None for cell in cells):
                 low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in cells)
-                summary = (math.nan if non_finite else norm, low, high, mean) if number is None else (float(number),) * 4
+                summary = (
+                    (math.nan if non_finite else norm, low, high, mean) if number is None else (float(number),) * 4
+                )
                 iterations.append(np.array([first]))
                 statistics.append(np.array([summary]))
-                has_tensors = has_tensors or number is None and (norm == norm or not non_finite)
+                has_tensors = has_tensors or (number is None and (norm == norm or not non_finite))
         all_iterations = np.concatenate(iterations)
         if (np.diff(all_iterations) <= 0).any():
             raise ValueError(f"boundaries of entry {entry.id} overlap")

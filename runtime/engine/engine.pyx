@@ -27,6 +27,7 @@ from .baseline.scan_outputs cimport ScanOutputs
 
 # Not ``signal``, which wraps every number in an enum: 6 us a run.
 import _signal as signal
+import math
 import os
 import threading
 
@@ -45,6 +46,9 @@ np.import_array()
 optimizer_enabled = os.environ.get("LOOPDBG_FAST", "") != "0"
 #: Whether this build has bounds checks; it then runs some iterations on a baseline engine as well (selfcheck.py).
 is_checked_build = bool(LOOPDBG_CHECKED)
+
+cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
 
 cdef int _SIGINT = signal.SIGINT
 # Time slice of run_plan between checks of signals and limits.
@@ -83,6 +87,7 @@ cdef class Engine:
     cdef double interrupted_at          # time when an interrupt was first seen, 0: none
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
+    cdef readonly bint handed_over        # results() gave memory of this engine away: it cannot run again
     cdef dict reusable_outputs                  # output -> its large array from the previous execution
     cdef SigintState sigint_state
     cdef object previous_allocator            # NumPy's, while the guarded one replaces it; else None
@@ -544,18 +549,27 @@ cdef class Engine:
         self.optimizer_base.materialize(slot)
         return self.memory.peek(slot)
 
-    def results(self):
+    def results(self, hand_over_from=None):
         """The outputs of an ended execution, by name, without variables; copies. A large one may reuse the array of the
-        previous execution, if the caller no longer refers to it.
+        previous execution, if the caller no longer refers to it. ``hand_over_from``: those of this size in bytes
+        are the engine's own memory; if there are any, the caller must drop the engine (``handed_over``).
 
         Raises:
             ExecutionError: an output has no value.
         """
         cdef int slot
+        cdef Py_ssize_t large = PY_SSIZE_T_MAX if hand_over_from is None else hand_over_from
         results = {}
+        owners = set()
         for name, slot in self.plan.outputs:
             if not self.has_value(slot):
                 raise ExecutionError(f"output '{name}' has no value", name=name)
+            if self.s.slots[slot].nbytes >= large and <size_t>self.s.slots[slot].data not in owners:
+                value = self.owned_value(slot)
+                if value is not None:
+                    owners.add(<size_t>self.s.slots[slot].data)
+                    results[name], self.handed_over = value, True
+                    continue
             previous = self.reusable_outputs.pop(name, None)
             value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_into(slot, previous)
             if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:
@@ -563,6 +577,19 @@ cdef class Engine:
         for variable in self.plan.graph.variables:
             results.pop(variable.output_name, None)
         return results
+
+    cdef object owned_value(self, int slot):
+        """A slot's tensor as an array that owns its memory, not copied; None if the engine does not own it."""
+        cdef Slot *source = self.s.slots + slot
+        owner = <object>source.owner
+        if not (source.spec and source.flags & OWN and type(owner) is np.ndarray and np.PyArray_ISCARRAY(owner) and
+                np.PyArray_BYTES(owner) == source.data):
+            return None
+        dtype, shape = self.memory.specs.kind(source.spec)
+        capacity = self.memory.specs.capacity(source.spec)
+        if capacity is not None and math.prod(shape[:capacity[0]]) != 1:
+            return None
+        return owner.reshape(-1).view(np.uint8)[:dtype.itemsize * math.prod(shape)].view(dtype).reshape(shape)
 
     cpdef bint has_value(self, int slot) except -1:
         """False where a slot was never written, or its last value is lost: inside an iteration, for nodes that ran in a

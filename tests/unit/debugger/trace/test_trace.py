@@ -19,7 +19,7 @@ from loopdbg.debugger.trace import queries
 from loopdbg.debugger.trace import recorder as recorders
 from loopdbg.debugger.trace import writer as writers
 from loopdbg.debugger.trace.reader import store_of
-from loopdbg.debugger.trace.recorder import Recorder
+from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from loopdbg.debugger.trace.row_encoder import BoundaryBatch, RowEncoder, TypeTable
 from loopdbg.debugger.trace.trace_store import TraceStore
 from loopdbg.debugger.trace.writer import TraceFileWriter, WriteTransaction, is_trace
@@ -434,6 +434,34 @@ def test_run_waits_for_a_slow_writer(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert max(waiting) <= 10_000
     with TraceStore.open(tmp_path / "t.loopdb") as trace:
         assert len(trace) == 501
+
+
+@pytest.mark.parametrize("nodes", [True, False])
+@pytest.mark.parametrize(
+    ("text", "inputs"),
+    [
+        (SUM, {"M": 30_000, "v0": 1.0}),
+        (NESTED, {"M": 20, "K": 50}),
+        (COUNT, {"M": 99, "cond": True, "v0": 0, "bound": 60}),
+    ],
+    ids=["sum", "nested", "count"],
+)
+def test_engine_records_what_a_hook_records(text: str, inputs: dict[str, Any], nodes: bool, tmp_path: Path) -> None:
+    loaded = model(text)
+    recorded = []
+    for wrapped in (False, True):
+        path = tmp_path / f"{wrapped}.loopdb"
+        with Recorder(path, loaded, inputs, RecordOptions(nodes)) as recorder:
+            hook = (lambda frame, recorder=recorder: recorder(frame)) if wrapped else recorder
+            recorder.finish(loaded.execute(inputs, on_iteration=hook))
+        with TraceStore.open(path) as trace:
+            refs = list(trace.boundary_refs())
+            assert [ref.id for ref in refs] == list(range(1, len(refs) + 1))
+            assert [ref.time for ref in refs] == sorted(ref.time for ref in refs)
+            assert list(trace.rows("SELECT 1 FROM boundary WHERE count > 1"))
+            recorded.append(list(trace.boundaries()))
+    for ours, theirs in zip(*recorded, strict=True):
+        assert_same_boundary(ours, theirs)
 
 
 def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
