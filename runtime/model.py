@@ -55,6 +55,10 @@ class EngineHook(ABC):
     """A hook that also uses the engine itself during a run."""
 
     @abstractmethod
+    def __call__(self, frame: Frame) -> object:
+        """As any hook."""
+
+    @abstractmethod
     def _attach(self, engine: Engine) -> None:
         """The run begins."""
 

@@ -238,7 +238,10 @@ _CONDITIONS = {
     "until": f"({_ITERATION} >= {{}} OR b.ended IS NOT NULL)",
     "ended": "(b.ended IS NOT NULL) = {}",
 }
-_FROM_ITERATION = "b.iteration >= (SELECT coalesce(max(iteration), 0) FROM boundary WHERE entry = {entry} AND iteration <= {iteration})"
+_FROM_ITERATION = (
+    "b.iteration >= (SELECT coalesce(max(iteration), 0) FROM boundary"
+    " WHERE entry = {entry} AND iteration <= {iteration})"
+)
 
 
 def boundaries(

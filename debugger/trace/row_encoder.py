@@ -37,13 +37,13 @@ class BoundaryBatch:
     """
 
     loop: int
-    ids: Sequence[int]
-    entries: Sequence[int]
-    iterations: Sequence[int]
+    ids: Sequence[int] | Array
+    entries: Sequence[int] | Array
+    iterations: Sequence[int] | Array
     conditions: Sequence[bool | None]
     #: Position in the batch -> reason, for boundaries where the loop ends.
     ended: Mapping[int, str]
-    times: Sequence[float]
+    times: Sequence[float] | Array
     columns: Mapping[int, Sequence[Any] | Array]
     sources: Mapping[int, object] = field(default_factory=dict)
     step: int = 1

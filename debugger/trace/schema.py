@@ -35,7 +35,8 @@ _NUMBER_SQL = f"""(
         END
     FROM (SELECT *, (1 << (abs(power) & 31)) * (SELECT factor FROM scale WHERE step = abs(power) >> 5) AS scaling
         FROM (SELECT *, max(exponent, 1) - (top >> 1) AS power,
-                     (bits & ((1 << fraction) - 1)) + CASE WHEN exponent IN (0, top) THEN 0 ELSE 1 << fraction END AS mantissa
+                     (bits & ((1 << fraction) - 1))
+                     + CASE WHEN exponent IN (0, top) THEN 0 ELSE 1 << fraction END AS mantissa
             FROM (SELECT *, (bits >> (width - 1)) & 1 AS negative, (bits >> fraction) & top AS exponent
                 FROM (SELECT {_OCTETS_SQL} AS bits, (1 << (width - fraction - 1)) - 1 AS top LIMIT 1) LIMIT 1)
             LIMIT 1) LIMIT 1)
