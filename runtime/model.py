@@ -636,7 +636,7 @@ class Model:
             event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin, observer)
             run = Run(notes=tuple(self.graph.notes))
             if event == "end":
-                run.outputs = self._take_results(engine, on_iteration is None and begin is None)
+                run.outputs = self._take_results(engine, on_iteration is None and begin is None and observer is None)
                 run.notes = (*run.notes, *contradiction_notes(engine, None), *self._type_notes(engine))
                 run.loops = self._totals_with_notes(engine)
             else:
