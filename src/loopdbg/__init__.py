@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .debugger.describe.explain import Explanation
     from .debugger.diagnostics.report import Diagnosis, Diagnostic
     from .debugger.frontends.notebook.api import widget
+    from .debugger.input_space.strategy import inputs
     from .debugger.optimization.report import Optimizations
     from .debugger.plot_api import plot
     from .debugger.precision.report import Precision
@@ -59,10 +60,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CarriedValue",
-    "Diagnosis",
-    "Diagnostic",
     "Coverage",
     "CoveragePoint",
+    "Diagnosis",
+    "Diagnostic",
     "Diff",
     "ExecutionError",
     "Explanation",
@@ -107,6 +108,7 @@ __all__ = [
     "__version__",
     "debug",
     "diff",
+    "inputs",
     "load",
     "operator",
     "plot",
@@ -123,6 +125,7 @@ _MODULE_OF_NAME = {
     "debugger.compare.report.findings": ("Verdict",),
     "debugger.coverage.points": ("CoveragePoint",),
     "debugger.coverage.report": ("Coverage",),
+    "debugger.input_space.strategy": ("inputs",),
     "debugger.plot_api": ("plot",),
     "debugger.diagnostics.report": ("Diagnosis", "Diagnostic"),
     "debugger.trace.replay": ("Replay",),

@@ -29,7 +29,8 @@ PUBLIC = {
         InputError InternalError InterruptError LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model
         ModelError Optimizations OptionalType OutOfMemoryError Port Precision Profile Reason Recorder Reference
         ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track
-        UnsupportedError UsageError Verdict Why __version__ debug diff load operator plot record_reference sweep widget""",
+        UnsupportedError UsageError Verdict Why __version__ debug diff inputs load operator plot record_reference sweep
+        widget""",
     "Session": """
         assign back back_node branch branches breakpoints close closed compare continue_ controller coverage diagnose
         done extract finish frame frames goto history inputs interrupt into lately listing logged max_iterations model

@@ -1,0 +1,1 @@
+"""The space of a model's inputs: random draws, edge cases, mutations and shrink steps."""

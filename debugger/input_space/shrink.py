@@ -1,0 +1,149 @@
+"""Shrink steps: inputs that are simpler by one step, and the search for inputs of which no step keeps a failure."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import OptionalType
+from ...runtime.input_validation import Data
+from .elements import as_element, element_cost, kind_of, simpler_values, to_array
+from .space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
+
+#: Tensors with more elements are simplified in parts only.
+MAX_SINGLE_ELEMENTS = 256
+
+
+def shrink_steps(space: InputSpace, inputs: Mapping[str, Data]) -> Iterator[Inputs]:
+    """All inputs that are one step simpler, the largest steps first."""
+    cost = _cost(inputs)
+    for candidate in _candidates(space, dict(inputs)):
+        enforced = space.enforce(candidate)
+        if _cost(enforced) < cost and space.admits(enforced):
+            yield enforced
+
+
+def shrink(
+    space: InputSpace,
+    inputs: Inputs,
+    fails: Callable[[Inputs], bool],
+    max_tests: int = 3000,
+    max_seconds: float = math.inf,
+) -> tuple[Inputs, bool, int]:
+    """Search simpler inputs that still fail.
+
+    Returns:
+        The inputs, whether no single step keeps the failure, and the number of tests.
+    """
+    tests, start = 0, time.monotonic()
+    refuted: set[tuple[Any, ...]] = set()
+    while True:
+        for candidate in shrink_steps(space, inputs):
+            key = input_key(candidate)
+            if key in refuted:
+                continue
+            if tests >= max_tests or time.monotonic() - start > max_seconds:
+                return inputs, False, tests
+            tests += 1
+            if fails(candidate):
+                inputs = candidate
+                break
+            refuted.add(key)
+        else:
+            return inputs, _is_small(inputs), tests
+
+
+def input_key(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
+    """A hashable key, equal for inputs with the same bits."""
+    return tuple(
+        (leaf, array.dtype.name, array.shape, str(array.tolist()) if array.dtype.hasobject else array.tobytes())
+        for leaf in leaves(inputs)
+        for array in (leaf_value(inputs, leaf),)
+    ) + tuple((name, None if value is None else len(value)) for name, value in inputs.items() if not _is_array(value))
+
+
+def _is_array(value: Data) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _is_small(inputs: Mapping[str, Data]) -> bool:
+    return all(leaf_value(inputs, leaf).size <= MAX_SINGLE_ELEMENTS for leaf in leaves(inputs))
+
+
+def _cost(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
+    """How complicated inputs are: the number of tensors and elements, then the elements, largest first."""
+    arrays = [leaf_value(inputs, leaf) for leaf in leaves(inputs)]
+    count = sum(array.size for array in arrays)
+    sizes = len(inputs), len(arrays), count, sum(sum(array.shape) for array in arrays)
+    if not _is_small(inputs):
+        return *sizes, (), sum(int(np.count_nonzero(array)) for array in arrays)
+    costs = [
+        element_cost(as_element(element, kind), kind)
+        for array in arrays
+        for kind in (kind_of(array.dtype),)
+        for element in array.flat
+    ]
+    return *sizes, tuple(sorted(costs, reverse=True)), 0
+
+
+def _candidates(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
+    yield from _without_parts(space, inputs)
+    for key, (low, _) in space.dimensions.items():
+        size = space.size_of(inputs, key)
+        if size is not None and size > low:
+            yield from (space.resize(inputs, key, n) for n in dict.fromkeys((low, 1, size // 2)) if low <= n < size)
+            for position in reversed(range(min(size, 16))):
+                yield space.remove_part(inputs, key, position)
+    for leaf in leaves(inputs):
+        yield from _simpler_tensors(inputs, leaf)
+
+
+def _without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
+    """Inputs without an optional one, or without an element of a sequence."""
+    for port in space.ports:
+        value = inputs.get(port.name)
+        if port.optional and port.name in inputs:
+            yield {name: other for name, other in inputs.items() if name != port.name}
+        if isinstance(port.type, OptionalType) and value is not None:
+            yield {**inputs, port.name: None}
+        if isinstance(value, list):
+            for k in reversed(range(len(value))):
+                yield {**inputs, port.name: value[:k] + value[k + 1 :]}
+
+
+def _simpler_tensors(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
+    array = leaf_value(inputs, leaf)
+    dtype, kind = array.dtype, kind_of(array.dtype)
+
+    def with_elements(values: list[Any]) -> Inputs:
+        return replace_leaf(inputs, leaf, to_array(values, dtype, array.shape))
+
+    if array.size > MAX_SINGLE_ELEMENTS:
+        yield from _zeroed_parts(inputs, leaf)
+        return
+    elements = [as_element(element, kind) for element in array.flat]
+    if len(elements) > 1:
+        for value in dict.fromkeys(map(repr, elements)):
+            old = next(element for element in elements if repr(element) == value)
+            for simple in simpler_values(old, kind):
+                yield with_elements([simple if repr(element) == value else element for element in elements])
+    for position, element in enumerate(elements):
+        for simple in simpler_values(element, kind):
+            yield with_elements([*elements[:position], simple, *elements[position + 1 :]])
+
+
+def _zeroed_parts(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
+    """A large tensor with all, half, a quarter ... of its elements zero."""
+    array = leaf_value(inputs, leaf)
+    parts = 1
+    while parts <= 64:
+        for bounds in np.array_split(np.arange(array.size), parts):
+            flat = array.ravel().copy()
+            if len(bounds) and np.count_nonzero(flat[bounds]):
+                flat[bounds] = "" if flat.dtype.hasobject else 0
+                yield replace_leaf(inputs, leaf, flat.reshape(array.shape))
+        parts *= 2
