@@ -2,7 +2,7 @@
 
 from ..runtime.plugin_registry import register_plugins
 
-# Methods of models, runs, stops and sessions that live in packages those classes must not import.
+# Methods of models, runs, stops and sessions that live in packages those classes must not import, and what runs jobs.
 register_plugins(
     **{
         name: f"{__name__}.{target}"
@@ -21,6 +21,8 @@ register_plugins(
             "record": "trace.session_recording:record_session",
             "extract": "reduce.repro.session_commands:extract_from_session",
             "repro": "reduce.repro.session_commands:repro_from_session",
+            "sweep_cases": "sweep.case_executor:CaseExecutor",
+            "fuzz_rounds": "fuzz.executor:FuzzExecutor",
         }.items()
     }
 )

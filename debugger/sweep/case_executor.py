@@ -68,6 +68,16 @@ class CaseExecutor:
 
             self._oracle = create_oracle(model, self._job)
 
+    @property
+    def fast_runner(self) -> FastRunner:
+        """What runs cases at full speed."""
+        return self._fast_runner
+
+    @property
+    def oracle(self) -> Oracle | None:
+        """The other side of the comparison, if there is one."""
+        return self._oracle
+
     def close(self) -> None:
         """Release the resources of the job."""
         if self._oracle is not None:
@@ -123,7 +133,7 @@ class CaseExecutor:
         else:
             seed = case.seed
             try:
-                outcome = self._run_case(name, case)
+                outcome = self.run_case(name, case)
             except (LoopdbgError, MemoryError) as error:
                 outcome = self._error_outcome(error)
         seconds += time.perf_counter() - start
@@ -145,7 +155,12 @@ class CaseExecutor:
         measured = outcome.measured
         return (*row, *(measured.get((loop, k), measured.get((MAIN_GRAPH, k))) for k in self._measure_indices))
 
-    def _run_case(self, name: str, case: Case) -> CaseOutcome:
+    def run_case(self, name: str, case: Case) -> CaseOutcome:
+        """Run a case and compare its outputs.
+
+        Raises:
+            LoopdbgError: the inputs do not fit, or the outputs cannot be compared.
+        """
         examiner = self._debug_runner
         if not self._breakpoints_installed and examiner is not None:
             # A case whose inputs do not fit installs no breakpoints.

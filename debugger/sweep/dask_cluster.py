@@ -172,15 +172,15 @@ class DaskCluster:
         large = sum(map(len, carried.files.values())) > _BROADCAST_MIN_BYTES
         return self._client.scatter(carried, broadcast=True) if large else carried
 
-    def run(self, schedule: SweepSchedule) -> Iterator[RowBatch]:
+    def run(self, schedule: SweepSchedule, part: CaseSet | None = None) -> Iterator[RowBatch]:
         """Yield rows as they arrive. At most two tasks for each thread of the cluster are in flight: waiting tasks take
-        no memory."""
+        no memory. ``part``: the cases, if the job's set has none."""
         futures: dict[Any, SweepTask] = {}
         completed = self._package.as_completed(raise_errors=False)
         try:
             while True:
                 while len(futures) < TASKS_PER_THREAD * self.threads and (task := schedule.next_task()) is not None:
-                    future = self._submit(task)
+                    future = self._submit(task, part)
                     futures[future] = task
                     completed.add(future)
                 if not futures:
@@ -199,8 +199,9 @@ class DaskCluster:
         finally:
             self._client.cancel(list(futures))
 
-    def _submit(self, task: SweepTask) -> Any:
-        part = self._jobs[task.job].cases.subset(task.start, task.stop) if self._ships_files else None
+    def _submit(self, task: SweepTask, part: CaseSet | None) -> Any:
+        if part is None and self._ships_files:
+            part = self._jobs[task.job].cases.subset(task.start, task.stop)
         return self._client.submit(
             self._run, self._name, self._sendable_jobs[task.job], task.start, task.stop, part, pure=False
         )

@@ -6,7 +6,7 @@ A stop is only an indication: the case is then run under the debugger, which is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, LimitError
@@ -26,12 +26,26 @@ if TYPE_CHECKING:
     from .measures import MeasureSet
 
 
+class CaseObserver(Protocol):
+    """Reads the values of runs at their boundaries."""
+
+    def begin(self) -> None:
+        """Begin another run."""
+
+    def on_boundary(self, index: int) -> None:
+        """A loop is at a boundary."""
+
+    def finish(self, event: str) -> None:
+        """The run has ended with an event of the engine."""
+
+
 class FastRunner:
-    """One engine. ``measures``: None without measures."""
+    """One engine. ``measures``: None without measures. ``observer``: is called in each run, if there is one."""
 
     def __init__(self, model: Model, spec: SweepSpec, measures: MeasureSet | None) -> None:
         self.model = model
         self._engine = Engine(model.plan)
+        self.observer: CaseObserver | None = None
         self._spec = spec
         self._measures = measures
         self._limits = CaseLimits(spec.timeout, spec.max_memory)
@@ -46,6 +60,11 @@ class FastRunner:
             self.coverage = CoverageRecorder(model, accumulate=True, engine=self._engine)
         #: The outputs of the last case that ended.
         self.outputs: Mapping[str, Data] = {}
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, with the values of the last run."""
+        return self._engine
 
     def install_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> bool:
         """Let the engine stop where a breakpoint may hit; False: it cannot check all of them itself."""
@@ -80,18 +99,26 @@ class FastRunner:
         checked = self.model.check(inputs)
         self._watchdog.begin()
         try:
-            engine.start(checked, self._outputs_only)
+            engine.start(checked, self._outputs_only and self.observer is None)
             engine.set_limits(spec.max_iterations, True)
             engine.on_tick = self._watchdog.tick
             if self.coverage is not None:
                 self.coverage.begin()
+            if self.observer is not None:
+                self.observer.begin()
+                engine.set_hook(self.observer.on_boundary)
             try:
                 if self._measures is None:
-                    return self._outcome(*self._resume())
+                    event, index = self._resume()
+                    if self.observer is not None:
+                        self.observer.finish(event)
+                    return self._outcome(event, index)
                 return self._run_measured(self._measures)
             finally:
                 engine.on_tick = None
                 engine.clear_interrupt()
+                if self.observer is not None:
+                    engine.set_hook(None)
         except LimitError as error:
             return CaseOutcome(Status.LIMIT, loop_totals(engine, self._loop_count, "limit"), message=error.what)
         except ExecutionError as error:
@@ -165,7 +192,7 @@ class FastRunner:
 
     def _error_outcome(self, error: ExecutionError) -> CaseOutcome:
         engine = self._engine
-        bad = None
+        bad: tuple[int, int | None, str | None] = MAIN_GRAPH, None, error.node
         if engine.stack:
             index = engine.stack[-1]
             node = engine.plan.code[engine.pc].node

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,6 +79,9 @@ class SweepJob:
     ``number``: index of the model; ``hash``: of its file and its weights; ``loops``: their paths, empty if it cannot be
     opened; ``files``: their bytes by name, for workers without access to the files.
     """
+
+    #: The plugin that runs the cases in a process, called with the job and, if it is open already, the model.
+    executor: ClassVar[str] = "sweep_cases"
 
     number: int
     path: str

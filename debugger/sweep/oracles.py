@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
 
-from ...runtime.errors import InputError, UsageError
+from ...runtime.errors import InputError, LoopdbgError, UsageError
 from ...runtime.graph import System
 from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
@@ -38,11 +39,26 @@ _DEFAULT_TIMEOUT_SECONDS = 60.0
 
 
 class Oracle(ABC):
-    """The other side of a comparison."""
+    """The other side of a comparison.
+
+    ``locates``: the iteration and the node of a difference are located; ``rounding``: the last one that was is the
+    rounding of the other side, which the model amplifies, as this text says.
+    """
+
+    locates = True
+    rounding = ""
 
     @abstractmethod
     def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         """Compare the outputs; record a difference in the outcome."""
+
+    def refuses(self, case: Case) -> bool:
+        """Whether the other side fails on a case as well; False: it does not, or cannot run it."""
+        return False
+
+    def hurry(self) -> AbstractContextManager[None]:
+        """In this block a runtime is given up soon, compared with its longest run so far."""
+        return nullcontext()
 
     def close(self) -> None:  # noqa: B027  most have no resources
         """Release its resources."""
@@ -120,16 +136,29 @@ class _ModelOracle(Oracle):
     def __init__(self, model: Model, other: Model, job: SweepJob) -> None:
         self._model, self._other, self._max_iterations = model, other, job.spec.max_iterations
 
-    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+    def _run(self, inputs: Mapping[str, Data]) -> dict[str, Data]:
         self._other.reset()
+        return self._other.run(inputs, max_iterations=self._max_iterations)
+
+    def refuses(self, case: Case) -> bool:
+        try:
+            self._run(map_inputs(case.inputs, self._other, {}))
+        except LoopdbgError:
+            return True
+        return False
+
+    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         inputs = map_inputs(case.inputs, self._other, {})
-        results = self._other.run(inputs, max_iterations=self._max_iterations)
+        results = self._run(inputs)
         if len(results) != len(outputs):
             raise InputError(f"{self._other.name} has {len(results)} outputs, and {self._model.name} {len(outputs)}")
         same_names = results.keys() == outputs.keys()
         expected = results if same_names else dict(zip(outputs, results.values(), strict=True))
         mismatch = first_mismatch(outputs, expected)
         if not mismatch:
+            return
+        if not self.locates:
+            _record_difference(outcome, mismatch, None, self._model)
             return
         self._model.reset()
         self._other.reset()
@@ -155,6 +184,9 @@ class _RuntimeOracle(Oracle):
         elif self._peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
             raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
 
+    def hurry(self) -> AbstractContextManager[None]:
+        return self._peer.hurry()
+
     def close(self) -> None:
         self._peer.close()
 
@@ -169,7 +201,15 @@ class _RuntimeOracle(Oracle):
         names = [port.name for port in self._model.outputs]
         mismatch = first_mismatch(outputs, dict(zip(names, values, strict=False)), self._tolerance)
         if mismatch:
-            _record_difference(outcome, mismatch, self._first_loop_difference(case.inputs), self._model)
+            first = self._first_loop_difference(case.inputs) if self.locates else None
+            _record_difference(outcome, mismatch, first, self._model)
+
+    def refuses(self, case: Case) -> bool:
+        try:
+            self._run(ModelSide(self._model, case.inputs, self._max_iterations))
+        except PeerError:
+            return True
+        return False
 
     def _run(self, side: ModelSide) -> list[Data]:
         if self._loaded is None or not self._loaded.is_alive:
@@ -183,6 +223,9 @@ class _RuntimeOracle(Oracle):
 
     def _first_loop_difference(self, inputs: Mapping[str, Data]) -> FirstDifference | None:
         live = compare_with_peer(self._model, inputs, self._peer, ComparisonOptions(), limit=self._max_iterations)
+        gravest = [comparison for comparison in live.comparisons if comparison.verdict is live.verdict]
+        shown = [comparison.demonstration.verdict for comparison in gravest if comparison.demonstration is not None]
+        self.rounding = shown[0] if len(shown) == len(gravest) == 1 else ""
         differences = [Diff(comparison).first for comparison in live.comparisons]
         return next((difference for difference in differences if difference is not None and difference.loop), None)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...runtime.kernels.memory_guard import limit_process_memory
+from ...runtime.plugin_registry import load_plugin
 from ..peers.child import MESSAGE_LENGTH, kill_group_with_parent, send_message
 from .case_executor import CaseExecutor
 from .job import SweepJob
@@ -102,7 +103,7 @@ class WorkerServer:
 
                     self._loaded.add(path)
                     load_operators(path)
-            self._open = number, CaseExecutor(job)
+            self._open = number, load_plugin(job.executor)(job)
         return self._open[1]
 
     def _close(self) -> None:

@@ -14,14 +14,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
+    from os import PathLike
     from typing import Any
 
     from .debugger.compare.api import Diff
     from .debugger.compare.report.findings import Verdict
     from .runtime.model import Data
 
-__all__ = ["assert_invariants", "assert_same"]
+__all__ = ["assert_invariants", "assert_passes", "assert_same"]
 
 
 def assert_same(
@@ -76,7 +76,7 @@ def assert_same(
 
 def assert_invariants(
     model: Any,
-    invariants: str | Path | Sequence[str],
+    invariants: str | PathLike[str] | Sequence[str],
     inputs: Mapping[str, Data] | None = None,
     *,
     max_iterations: int | None = None,
@@ -103,6 +103,41 @@ def assert_invariants(
     lines = [f"{text} {place}" for text, place in violations(_loaded_model(model, True), inputs, texts, max_iterations)]
     if lines:
         raise AssertionError("\n".join(lines))
+
+
+def assert_passes(
+    model: Any,
+    inputs: Mapping[str, Data] | str | PathLike[str],
+    *,
+    against: str = "",
+    asserts: Sequence[str] = (),
+    max_iterations: int | None = None,
+    timeout: float | None = None,
+) -> None:
+    """Run a model on inputs, and fail as ``loopdbg fuzz`` does: a loop never ends, a node or an assertion fails.
+
+    With ``loopdbg.inputs(model)`` it is a property test, and with the case of a finding a regression test.
+
+    Args:
+        model: a path, or any argument of :func:`loopdbg.load`.
+        inputs: name -> array, or the path of a case.
+        against: ``onnxruntime``, ``openvino`` or the path of a model, whose outputs must be the same.
+        asserts: conditions that must hold at every boundary.
+        max_iterations: when to examine whether a loop ever ends; None: 2000.
+        timeout: the maximum seconds of the run; None: 10, or 60 with ``against``.
+
+    Raises:
+        AssertionError: the model fails; the message is that of the finding.
+        LoopdbgError: the model, the inputs or an assertion is invalid.
+    """
+    __tracebackhide__ = True
+    from .debugger.fuzz.replay import replay
+    from .runtime.model import Model, load
+
+    loaded = model if isinstance(model, Model) else load(model)
+    finding = replay(loaded, inputs, against=against, asserts=asserts, max_iterations=max_iterations, timeout=timeout)
+    if finding is not None:
+        raise AssertionError(f"{finding.kind.value}: {finding.message}")
 
 
 def _measure_coverage(model: Any, inputs: Mapping[str, Data] | None, max_iterations: int | None) -> None:

@@ -13,6 +13,7 @@ right.
 ``diagnostics``: what ``diagnose`` says of random programs, against exact arithmetic (FALSE: it is not so; MISSES: not
 reported).
 ``portability``: what ``check`` predicts by rules about onnxruntime and OpenVINO, against the runtimes themselves.
+``edge``: loops with a fault that only an edge case exposes, which ``fuzz`` has to find within a minute on two cores.
 
 A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints
 it.
@@ -42,6 +43,7 @@ import bound_checks
 import converted_mutants
 import coverage_checks
 import diagnostic_checks
+import edge_campaign
 import equivalent_models
 import fork_server
 import portability_scores
@@ -68,6 +70,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "coverage": coverage_checks,
     "portability": portability_scores,
     "diagnostics": diagnostic_checks,
+    "edge": edge_campaign,
 }
 #: Features that may be combined; a scalar loop of hundreds of iterations leaves no time for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")

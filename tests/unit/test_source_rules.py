@@ -80,6 +80,7 @@ OTHER_WRITERS = {
     ("debugger/plots/figures.py", "_repr_png_: self.savefig"): "into memory",
     ("debugger/sweep/worker_main.py", "main: os.fdopen"): "a pipe",
     ("debugger/sweep/worker_main.py", "__init__: open"): "memory that is shared by way of a scratch_file",
+    ("debugger/fuzz/last_inputs.py", "__init__: open"): "memory that is shared by way of a scratch_file",
     ("tui/cli/commands/dap.py", "_serve_streams: os.fdopen"): "a pipe",
     ("debugger/trace/lock.py", "__init__: os.open"): "a lock has nothing in it",
     ("debugger/trace/lock.py", "close: os.unlink"): "a lock has nothing in it",

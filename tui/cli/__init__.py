@@ -31,7 +31,7 @@ class _CommandTable(Mapping[str, Command]):
     _NAMES = (
         *("run", "info", "explain", "check", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
         *("sweep", "dap", "mcp", "config", "completion", "demo", "samples", "profile", "precision"),
-        *("invariants", "test", "optimize"),
+        *("invariants", "test", "optimize", "fuzz"),
     )
 
     def __getitem__(self, name: str) -> Command:

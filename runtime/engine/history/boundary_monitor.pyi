@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
-from typing import Any
 from contextlib import AbstractContextManager
+from typing import Any
 
 from ...graph import Array
 from ...ops.registry import ResolvedOperator

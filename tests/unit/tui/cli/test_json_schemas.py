@@ -63,6 +63,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
         "diff": [(newton, newton), (newton, "--against", "onnxruntime")],
         "explain": [(newton,), (nested, "--as", "tensorrt")],
         "extract": [(newton, "-o", folder / "loop"), (newton, "--iteration", 2, "-o", folder / "body")],
+        "fuzz": [(newton, "--time", 0.5, "-j", 1, "-o", folder / "fuzz")],
         "info": [(newton,), (nested,)],
         "invariants": [(newton, "--random", 3)],
         "optimize": [(newton, "--count", 60, "--seconds", 1), (nested, "--count", 5, "--seconds", 1)],
