@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..command import Command, int_at_least
-from ..options import AppendAssertions, add_json_option, add_weights_option, parse_seconds
+from ..options import add_json_option, add_weights_option, parse_condition, parse_seconds
 
 
 class Fuzz(Command):
@@ -81,7 +81,8 @@ usage, 130 interrupted"""
         group.add_argument(
             "--assert",
             dest="asserts",
-            action=AppendAssertions,
+            type=parse_condition,
+            action="append",
             default=[],
             metavar="EXPR|@FILE",
             help="EXPR is false at a boundary; repeatable",

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from ....debugger.breakpoints.assertion import read_invariants
+from ....debugger.breakpoints.assertion import expand_assertions, read_invariants
 from ....debugger.fuzz.campaign import FuzzCampaign
 from ....debugger.fuzz.finding import FindingKind
 from ....debugger.fuzz.folder import FuzzFolder
@@ -40,7 +40,7 @@ def run_fuzz(options: argparse.Namespace) -> int:
         options.model,
         weights=options.weights,
         against=options.against,
-        asserts=(*options.asserts, *invariants),
+        asserts=(*expand_assertions(options.asserts), *invariants),
         dims=options.dim,
         constraints=options.where,
         max_iterations=options.max_iterations,
