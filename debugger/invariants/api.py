@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...runtime.errors import InterruptError, UsageError
+from ...runtime.errors import InterruptError, LimitError, UsageError
 from ...runtime.frame import Frame
-from ...runtime.model import Data, Model
+from ...runtime.model import Data, Model, Run
 from ...runtime.text import count_text
 from ..breakpoints.assertion import violation_breakpoint
 from ..describe.value_names import quote
 from ..session.session import Session
 from ..session.stop import Reason
 from .observe import LoopRecord
+
+#: Of a loop in a good run, unless a limit is given.
+_MAX_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ class MinedInvariant:
 
 @dataclass(frozen=True)
 class MinedInvariants:
-    """The invariants of a model over some runs. ``str()`` is a file of invariants."""
+    """The invariants of a model over some runs. ``str()`` is a file of invariants. ``endless``: the inputs that were
+    left out, since a loop did not end."""
 
     model: str
     runs: int
+    endless: int
     boundaries: int
     invariants: tuple[MinedInvariant, ...]
 
@@ -43,7 +48,8 @@ class MinedInvariants:
 
     def __str__(self) -> str:
         runs, boundaries = count_text(self.runs, "run"), count_text(self.boundaries, "boundary", "boundaries")
-        lines = [f"# {self.model}: held in {runs}, at {boundaries}"]
+        left_out = f"; {count_text(self.endless, 'input')} left out, with loops that do not end" if self.endless else ""
+        lines = [f"# {self.model}: held in {runs}, at {boundaries}{left_out}"]
         return "\n".join([*lines, *(invariant.assertion for invariant in self.invariants), ""])
 
 
@@ -55,10 +61,10 @@ def mine_invariants(
     Args:
         model: the model.
         cases: the inputs of each run.
-        max_iterations: of each loop; a run that reaches it is observed up to there.
+        max_iterations: a run in which a loop takes more is left out; None: 10 000.
 
     Raises:
-        UsageError: the model has no loop.
+        UsageError: the model has no loop, or no run ends.
         InputError, ExecutionError: a run fails.
         InterruptError: Ctrl-C.
     """
@@ -69,21 +75,39 @@ def mine_invariants(
     def observe(frame: Frame) -> None:
         records[frame.index].add(frame)
 
-    for inputs in cases:
-        run = model.execute(inputs, on_iteration=observe, max_iterations=max_iterations)
-        if run.stopped_by == "interrupt":
-            raise InterruptError(run.message)
+    limit = max_iterations or _MAX_ITERATIONS
+    # Without the observer, which is slow, it soon shows whether a run ends.
+    runs = [inputs for inputs in cases if _ends(model, inputs, limit)]
+    if not runs:
+        text = f"no run of {model.name} ends within {count_text(limit, 'iteration')}: give other inputs, or a higher limit"
+        raise UsageError(text, name=model.name)
+    for inputs in runs:
+        _raise_interrupt(model.execute(inputs, on_iteration=observe))
     names = [plan.loop.name for plan in model.plan.loops]
     invariants = []
     for plan in model.plan.loops:
         label = quote(plan.loop.name if names.count(plan.loop.name) == 1 else plan.path)
         for kind, text, evidence in records[plan.index].candidates():
             invariants.append(MinedInvariant(f"{text} in {label}", kind, plan.path, evidence))
-    for inputs in cases:
-        broken = dict(violations(model, inputs, [entry.assertion for entry in invariants], max_iterations))
+    for inputs in runs:
+        broken = dict(violations(model, inputs, [entry.assertion for entry in invariants]))
         invariants = [entry for entry in invariants if entry.assertion not in broken]
     boundaries = sum(record.boundaries for record in records.values())
-    return MinedInvariants(model.name, len(cases), boundaries, tuple(invariants))
+    return MinedInvariants(model.name, len(runs), len(cases) - len(runs), boundaries, tuple(invariants))
+
+
+def _ends(model: Model, inputs: Mapping[str, Data], limit: int) -> bool:
+    try:
+        run = model.execute(inputs, max_iterations=limit)
+    except LimitError:
+        return False
+    _raise_interrupt(run)
+    return run.stopped_by is None
+
+
+def _raise_interrupt(run: Run) -> None:
+    if run.stopped_by == "interrupt":
+        raise InterruptError(run.message)
 
 
 def violations(

@@ -33,7 +33,10 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 130 interrupted"""
         add_weights_option(parser)
         add_case_options(parser)
         parser.add_argument(
-            "--max-iterations", type=int_at_least(1), metavar="N", help="observe any loop for N iterations at most"
+            "--max-iterations",
+            type=int_at_least(1),
+            metavar="N",
+            help="leave out runs in which a loop takes more (10000)",
         )
         parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the assertions to a file")
         add_json_option(parser)

@@ -32,4 +32,6 @@ def run_invariants(options: argparse.Namespace) -> int:
             terminal.out(escape_unprintable(line))
     else:
         terminal.out(f"{count_text(len(mined.invariants), 'invariant')} of {mined.model} in {options.output}")
+        if mined.endless:
+            terminal.err(f"note: {count_text(mined.endless, 'input')} left out, with loops that do not end")
     return 0

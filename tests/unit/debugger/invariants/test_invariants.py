@@ -125,3 +125,12 @@ def test_in_a_test_suite(tmp_path: Path) -> None:
 def test_model_without_loops() -> None:
     with pytest.raises(loopdbg.UsageError, match="no loop"):
         mine_invariants(model("g (float x) => (float y) { y = Neg (x) }"), [{"x": np.float32(1)}])
+
+
+def test_inputs_with_loops_that_do_not_end_are_left_out() -> None:
+    net, inputs = sample("newton_sqrt.onnx")
+    endless = {**inputs, "tol": np.float32(-1)}
+    mined = mine_invariants(net, [inputs, endless])
+    assert (mined.runs, mined.endless) == (1, 1)
+    with pytest.raises(loopdbg.UsageError, match="no run .* ends within 100 iterations"):
+        mine_invariants(net, [endless], 100)
