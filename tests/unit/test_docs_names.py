@@ -156,7 +156,7 @@ def test_skill_names_itself() -> None:
     head = re.match(r"---\nname: (\S+)\ndescription: (.+)\n---\n", text)
     assert head and head[1] == "loopdbg" and len(head[2]) <= 1024
     rows = re.findall(r"^\| [^|]+ \| `(loopdbg [^`]+)` \|$", text, re.M)
-    assert len(rows) == 10
+    assert len(rows) == 11
     for row in rows:
         command, rest = _choose_command(shlex.split(row)[1:])
         assert command.parser().parse(rest)
