@@ -620,7 +620,7 @@ class Model:
             begin: Called with the engine before the first instruction; may move it to the start of the run. Hooks are
                 called only afterwards.
             observer: Looks at the run at stops of its own, such as
-                :class:`~loopdbg.debugger.coverage.recorder.CoverageRecorder`; the run takes place on its engine.
+                ``CoverageRecorder``; the run takes place on its engine.
 
         Returns:
             Outputs and loop totals.
