@@ -145,7 +145,7 @@ def test_weights_that_were_rounded_are_the_same_and_one_that_got_lost_is_not() -
         compare_narrow(WEIGHTED, 10, EPSILON="{1e-12}", **rounded),
         x=x,
     )
-    assert static_differences(result) == [("constant", "eps")]
+    assert static_differences(result) == [("constant", "eps32")]
     other = {"WEIGHTS": "0.1, 0.2, 0.31"}
     result = compare_models(
         compare_narrow(WEIGHTED, 1, EPSILON="{0.001}", **rounded),

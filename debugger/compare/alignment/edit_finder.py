@@ -353,6 +353,12 @@ class EditFinder:
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
+            if nodes[0].op_type == nodes[1].op_type == "Cast":
+                # Of a constant: one of the dtypes does not hold it.
+                a, b = (term if term.is_constant or not term.operands else term.operands[0] for term in (left, right))
+                if a is not None and b is not None and a.is_constant and b.is_constant:
+                    self._constant(a, b, (left, right))
+                    return
             names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(
                 nodes[0], nodes[1]
             )
