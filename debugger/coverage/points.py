@@ -33,7 +33,7 @@ class PointKind(StrEnum):
     #: A bound of Clip, or the operand that Min or Max took.
     CLAMP = "clamp"
     #: What the condition of Where was for some element.
-    SELECT = "select"
+    SELECTION = "select"
     #: An index at an end of its range: Gather, Scatter, Slice.
     INDEX = "index"
     #: A node ran.

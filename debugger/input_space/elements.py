@@ -18,7 +18,7 @@ from ...runtime.graph import Array
 
 #: Integers below this are simple, whatever their dtype; larger ones are written with a power of ten.
 _SMALL_INTEGER = 1 << 20
-_TEXTS = ("", "a", "b", "A", "a b", "ä", "0", "\n")
+_TEXTS = ("", "a", "b", "A", "a b", chr(0xE4), "0", "\n")
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:

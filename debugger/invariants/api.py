@@ -79,7 +79,9 @@ def mine_invariants(
     # Without the observer, which is slow, it soon shows whether a run ends.
     runs = [inputs for inputs in cases if _ends(model, inputs, limit)]
     if not runs:
-        text = f"no run of {model.name} ends within {count_text(limit, 'iteration')}: give other inputs, or a higher limit"
+        text = (
+            f"no run of {model.name} ends within {count_text(limit, 'iteration')}: give other inputs, or a higher limit"
+        )
         raise UsageError(text, name=model.name)
     for inputs in runs:
         _raise_interrupt(model.execute(inputs, on_iteration=observe))

@@ -263,12 +263,12 @@ async def test_transcript_is_kept_and_scrolls() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("help")
-        assert any("quit [STATUS]" in line for line in screen.visible_rows())
-        await screen.press(*("pageup",) * 9)
+        assert any("repro DIR" in line for line in screen.visible_rows())
+        await screen.press(*("pageup",) * 12)
         assert any("> help" in line for line in screen.visible_rows())
-        assert not any("quit [STATUS]" in line for line in screen.visible_rows())
-        await screen.press(*("pagedown",) * 9)
-        assert any("quit [STATUS]" in line for line in screen.visible_rows())
+        assert not any("repro DIR" in line for line in screen.visible_rows())
+        await screen.press(*("pagedown",) * 12)
+        assert any("repro DIR" in line for line in screen.visible_rows())
         await screen.press("escape", "s", "colon")
         assert "> help" in screen.console_pane.text
 

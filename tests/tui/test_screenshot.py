@@ -35,7 +35,7 @@ SHOWN = {
     "scan": ("Scan outputs", "stacked on axis 0"),
     "inspector": ("h", "float32 [1,256]", "What it holds", "Over iterations"),
     "branches": ("branch 2", "x = 30", "the run"),
-    "lesson": ("Lesson 3 of 23", "Back edges"),
+    "lesson": ("Lesson 3 of 24", "Back edges"),
     "light": ("greedy_decoder.onnx", "Breakpoints"),
     "tensorrt": ("halving.py", "if not above: break", "Back edges"),
 }

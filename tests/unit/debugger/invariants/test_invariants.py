@@ -132,5 +132,5 @@ def test_inputs_with_loops_that_do_not_end_are_left_out() -> None:
     endless = {**inputs, "tol": np.float32(-1)}
     mined = mine_invariants(net, [inputs, endless])
     assert (mined.runs, mined.endless) == (1, 1)
-    with pytest.raises(loopdbg.UsageError, match="no run .* ends within 100 iterations"):
+    with pytest.raises(loopdbg.UsageError, match=r"no run .* ends within 100 iterations"):
         mine_invariants(net, [endless], 100)

@@ -37,7 +37,7 @@ def test_unknown_commands_suggest_alternatives() -> None:
     talk = start_count()
     assert talk.last_line("stepp") == "error: there is no command 'stepp'; did you mean step?"
     assert talk.last_line("xyzzy") == "error: there is no command 'xyzzy'; help lists the commands"
-    assert talk.last_line("co") == "error: 'co' may be continue, condition, commands, compare"
+    assert talk.last_line("co") == "error: 'co' may be continue, condition, commands, compare, coverage"
     assert talk.last_line("x = 3") == "error: there is no command 'x'; help lists the commands"
 
 
