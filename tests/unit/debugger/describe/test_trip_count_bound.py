@@ -79,6 +79,8 @@ EXACT = [
     (counter("int64", 20, -3, "Greater", 1), 7),
     (counter("int64", 20, -1, "GreaterOrEqual", 0), 21),
     (counter("int32", -7, 2, "LessOrEqual", 7), 8),
+    (counter("int64", 7, 7, "Less", 50), 7),
+    (counter("int32", 100, -9, "GreaterOrEqual", 10), 11),
     (counter("int64", 0, 2, "Less", 10, left="i"), 11),
     (counter("int64", 3, 0, "Equal", 4), 1),
     (counter("int64", 3, 1, "Equal", 4), 2),
