@@ -11,6 +11,7 @@ from typing import Any
 from ...runtime.errors import InputError, UsageError, file_error, one_line
 from ...runtime.input_validation import resolve_aliases
 from ...runtime.model import Model, Port
+from ..peers.process import PEERS
 from ..reference.array_files import read_npz
 from .case_files import FileCases, TestDataCases, natural_sort_key
 from .cases import Case, CaseReader
@@ -45,7 +46,7 @@ class StoredCases(FileCases):
         return read
 
 
-def find_tests(paths: Sequence[str], spec: SweepSpec) -> list[SweepJob]:
+def find_tests(paths: Sequence[str], spec: SweepSpec, may_run_programs: bool = False) -> list[SweepJob]:
     """The jobs that run the cases stored next to models.
 
     Next to ``model.onnx`` these are ``model.*.npz``, the files and the test data in ``model/``, the findings in
@@ -55,13 +56,14 @@ def find_tests(paths: Sequence[str], spec: SweepSpec) -> list[SweepJob]:
     Args:
         paths: model files, or folders that are searched for them.
         spec: the limits of each case.
+        may_run_programs: whether findings are compared with a program or script if their file names one.
 
     Raises:
-        InputError: no such file or folder, or there are no cases.
+        InputError: no such file or folder, there are no cases, or a file names a program.
     """
     jobs: list[SweepJob] = []
     for model in dict.fromkeys(file for path in paths for file in _model_files(Path(path))):
-        for cases, case_spec in _case_groups(model, spec):
+        for cases, case_spec in _case_groups(model, spec, may_run_programs):
             name = str(model)
             jobs.append(SweepJob(len(jobs), name, model_hash(name), cases, case_spec))
     if not jobs:
@@ -82,7 +84,7 @@ def _model_files(path: Path) -> list[Path]:
     return sorted(files, key=natural_sort_key)
 
 
-def _case_groups(model: Path, spec: SweepSpec) -> list[tuple[StoredCases, SweepSpec]]:
+def _case_groups(model: Path, spec: SweepSpec, may_run_programs: bool) -> list[tuple[StoredCases, SweepSpec]]:
     """The cases of a model, by what is asked of them."""
     folder = model.parent
     patterns = [f"{model.stem}.*.npz", f"{model.stem}/*.npz", f"{model.stem}/test_data_set_*"]
@@ -93,21 +95,28 @@ def _case_groups(model: Path, spec: SweepSpec) -> list[tuple[StoredCases, SweepS
     campaign = folder / f"{model.stem}.fuzz"
     findings = {path for path in (campaign / _FUZZ_FINDINGS).glob("*") if not path.stem.endswith("-passes")}
     if findings:
-        groups.append((findings, _campaign_spec(campaign / _FUZZ_STATE, spec)))
+        groups.append((findings, _campaign_spec(campaign / _FUZZ_STATE, spec, may_run_programs)))
     return [(StoredCases(sorted(files, key=natural_sort_key), model.stem), each) for files, each in groups]
 
 
-def _campaign_spec(path: Path, spec: SweepSpec) -> SweepSpec:
+def _campaign_spec(path: Path, spec: SweepSpec, may_run_programs: bool) -> SweepSpec:
     """What a fuzzing campaign asked of each case."""
     try:
         settings: dict[str, Any] = json.loads(path.read_text("utf-8"))["settings"]
-        return replace(
+        against = str(settings["against"])
+        campaign = replace(
             spec,
             asserts=tuple(settings["asserts"]),
-            against=settings["against"],
+            against=against,
             max_iterations=settings["max_iterations"] or spec.max_iterations,
         )
     except OSError as error:
         raise file_error(InputError, path, "cannot be read", error) from None
     except (ValueError, KeyError, TypeError, UsageError) as error:
         raise InputError(f"{path}: holds no settings of a campaign: {one_line(error)}", name=str(path)) from None
+    is_model = Path(against).suffix in _MODEL_SUFFIXES and ":" not in against
+    if not (may_run_programs or is_model or against in ("", *PEERS)):
+        raise InputError(
+            f"{path}: compares with '{against}', which can do what you can: --trust-script lets it run", name=str(path)
+        )
+    return campaign

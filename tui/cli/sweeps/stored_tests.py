@@ -73,7 +73,7 @@ def run_stored_tests(options: argparse.Namespace) -> int:
             operators=tuple(options.operators),
             coverage=str(folder or ""),
         )
-        jobs, models = _prepare(find_tests(options.paths, spec))
+        jobs, models = _prepare(find_tests(options.paths, spec, options.trust_script))
         started = time.monotonic()
         outcomes: list[_TestOutcome] = []
         is_complete = _run_cases(jobs, options.jobs or os.cpu_count() or 1, outcomes)

@@ -105,6 +105,21 @@ def test_findings_of_a_campaign_run_as_it_did(folder: Path, capsys: pytest.Captu
     assert ran.status == 1 and "holds no settings of a campaign" in ran.err
 
 
+@pytest.mark.parametrize("against", ["cmd:touch {0}", "cmd:touch {0}.onnx", "{0}.py", "torch:{0}.pt2"])
+def test_program_that_a_file_names_does_not_run(
+    against: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    findings = folder / "sqrt.fuzz" / "findings"
+    findings.mkdir(parents=True)
+    np.savez(findings / "differs-1.npz", **INPUTS)
+    made = tmp_path / "made"
+    settings = {"asserts": [], "against": against.format(made), "max_iterations": None}
+    (folder / "sqrt.fuzz" / "fuzz.json").write_text(json.dumps({"settings": settings}))
+    ran = run_cli(capsys, "test", folder)
+    assert ran.status == 1 and "--trust-script lets it run" in ran.err
+    assert ran.err.count("\n") == 1 and not list(tmp_path.glob("made*"))
+
+
 def test_reports(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(folder / "other.npz", **INPUTS, expected_root=np.float32(1.5))
     page, junit = tmp_path / "cov.html", tmp_path / "report.xml"
