@@ -45,7 +45,8 @@ def find_optimizations(
     search."""
     for name in only:
         if name not in KINDS:
-            raise UsageError(f"there is no optimization '{name}'{did_you_mean(name, KINDS)}", name=name)
+            hint = did_you_mean(name, KINDS) or f"; there are {', '.join(KINDS)}"
+            raise UsageError(f"there is no optimization '{name}'{hint}", name=name)
     if model.path is None or model.graph.system not in (System.ONNX, System.OPENVINO) or model.graph.is_over_requests:
         raise UsageError(f"{model.name}: only ONNX models and OpenVINO IRs in files are optimized", name=model.name)
     with ExitStack() as stack:
