@@ -112,12 +112,12 @@ def test_program_that_a_file_names_does_not_run(
     findings = folder / "sqrt.fuzz" / "findings"
     findings.mkdir(parents=True)
     np.savez(findings / "differs-1.npz", **INPUTS)
-    made = tmp_path / "made"
-    settings = {"asserts": [], "against": against.format(made), "max_iterations": None}
+    target = tmp_path / "target"
+    settings = {"asserts": [], "against": against.format(target), "max_iterations": None}
     (folder / "sqrt.fuzz" / "fuzz.json").write_text(json.dumps({"settings": settings}))
     ran = run_cli(capsys, "test", folder)
     assert ran.status == 1 and "--trust-script lets it run" in ran.err
-    assert ran.err.count("\n") == 1 and not list(tmp_path.glob("made*"))
+    assert ran.err.count("\n") == 1 and not list(tmp_path.glob("target*"))
 
 
 def test_reports(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
