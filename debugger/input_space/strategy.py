@@ -49,8 +49,8 @@ def inputs(model: Any, *, dims: Sequence[str] = (), where: Sequence[str] = ()) -
 
     Examples:
         >>> from hypothesis import find
-        >>> find(loopdbg.inputs(model, where=["tol in 0..1"]), lambda values: values["a"] > 2)
-        {'a': array(3., dtype=float32), 'tol': array(0., dtype=float32)}
+        >>> find(loopdbg.inputs(model, where=["a in 0..9"]), lambda values: values["a"] >= 9)["a"]
+        array(9., dtype=float32)
     """
     strategies = _import_strategies()
     space = InputSpace(model if isinstance(model, Model) else load(model), dims, where)
