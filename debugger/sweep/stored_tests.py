@@ -117,6 +117,7 @@ def _campaign_spec(path: Path, spec: SweepSpec, may_run_programs: bool) -> Sweep
     is_model = Path(against).suffix in _MODEL_SUFFIXES and ":" not in against
     if not (may_run_programs or is_model or against in ("", *PEERS)):
         raise InputError(
-            f"{path}: compares with '{against}', which can do what you can: --trust-script lets it run", name=str(path)
+            f"{path}: compares with '{against}', which can do what you can: it runs only if you trust scripts",
+            name=str(path),
         )
     return campaign

@@ -116,7 +116,7 @@ def test_program_that_a_file_names_does_not_run(
     settings = {"asserts": [], "against": against.format(target), "max_iterations": None}
     (folder / "sqrt.fuzz" / "fuzz.json").write_text(json.dumps({"settings": settings}))
     ran = run_cli(capsys, "test", folder)
-    assert ran.status == 1 and "--trust-script lets it run" in ran.err
+    assert ran.status == 1 and "it runs only if you trust scripts" in ran.err
     assert ran.err.count("\n") == 1 and not list(tmp_path.glob("target*"))
 
 
