@@ -19,7 +19,7 @@ from ..sweep.row import STATUS_INDEX, Status
 from ..sweep.schedule import SweepSchedule
 from ..sweep.worker_pool import RowBatch, WorkerPool
 from .executor import FuzzExecutor, RoundResult
-from .finding import Finding, FindingKind
+from .finding import FindingKind, FuzzFinding
 from .folder import FuzzFolder
 from .job import Corpus, FuzzJob
 from .last_inputs import LastInputs
@@ -32,7 +32,7 @@ _ROUND_SECONDS, _MAX_CORPUS_BYTES = 1.0, 8 << 20
 class SavedFinding:
     """A finding and the file of its case."""
 
-    finding: Finding
+    finding: FuzzFinding
     path: Path
 
 
@@ -140,7 +140,7 @@ class FuzzCampaign:
             count += 1
         return self.entries[len(self.entries) - count :]
 
-    def _save(self, finding: Finding) -> SavedFinding:
+    def _save(self, finding: FuzzFinding) -> SavedFinding:
         path = self._folder.add_finding(finding)
         self._folder.state["runs"] = self.runs
         self._folder.save_state()
@@ -153,7 +153,7 @@ class FuzzCampaign:
             return RoundResult()
         kind = FindingKind.TIMEOUT if row[STATUS_INDEX] == Status.TIMEOUT else FindingKind.KILLED
         message = next(str(cell) for cell in row[STATUS_INDEX + 1 :] if isinstance(cell, str))
-        return RoundResult(1, [], [Finding(kind, inputs, message)])
+        return RoundResult(1, [], [FuzzFinding(kind, inputs, message)])
 
 
 @dataclass

@@ -17,7 +17,7 @@ from ...runtime.model import Model
 from ..input_space.shrink import shrink
 from ..input_space.space import Inputs, InputSpace
 from ..sweep.job import SweepJob
-from .finding import Finding, FindingKind
+from .finding import FindingKind, FuzzFinding
 from .job import DEFAULT_MAX_ITERATIONS, Corpus, FuzzJob
 from .last_inputs import LastInputs
 from .minimal_pair import find_minimal_pair
@@ -39,7 +39,7 @@ class RoundResult:
 
     runs: int = 0
     entries: list[Inputs] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FuzzFinding] = field(default_factory=list)
 
 
 class FuzzExecutor:
@@ -150,10 +150,12 @@ class FuzzExecutor:
                 self._pool_set.add(repr(value))
                 self._pool.append(value)
 
-    def _minimized(self, finding: Finding, on_run: Callable[[Inputs], object], result: RoundResult) -> Finding | None:
+    def _minimized(
+        self, finding: FuzzFinding, on_run: Callable[[Inputs], object], result: RoundResult
+    ) -> FuzzFinding | None:
         """Shrink a finding and look for inputs next to it that pass. None: the failure does not repeat."""
 
-        def run(inputs: Inputs) -> Finding | None:
+        def run(inputs: Inputs) -> FuzzFinding | None:
             on_run(inputs)
             result.runs += 1
             return self._trial.run(inputs)

@@ -55,7 +55,7 @@ class MinimalPair:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FuzzFinding:
     """A fault and the inputs that expose it.
 
     ``message``: what fails; ``loop``, ``iteration``, ``node``: where, if known. ``minimal``: no single shrink step

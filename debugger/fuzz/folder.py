@@ -21,7 +21,7 @@ from ...runtime.model import Model, Port
 from ..export_formats import npz
 from ..export_formats.onnx_test_data import write_test_data
 from ..reference.array_files import read_npz, read_test_inputs
-from .finding import Finding
+from .finding import FuzzFinding
 
 FORMAT_VERSION = 1
 STATE_FILE = "fuzz.json"
@@ -103,7 +103,7 @@ class FuzzFolder:
                 cases.append(read_case(path, self._model.inputs))
         return cases
 
-    def add_finding(self, finding: Finding) -> Path:
+    def add_finding(self, finding: FuzzFinding) -> Path:
         """Write the case of a finding; returns its path."""
         number = 1 + sum(entry["kind"] == finding.kind.value for entry in self.state["findings"])
         path = self._write_case(self.path / "findings" / f"{finding.kind.value}-{number}", finding.inputs)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
-from .finding import Finding
+from .finding import FuzzFinding
 from .folder import read_case
 from .job import fuzz_job
 from .trial import TrialRunner
@@ -22,7 +22,7 @@ def replay(
     asserts: Sequence[str] = (),
     max_iterations: int | None = None,
     timeout: float | None = None,
-) -> Finding | None:
+) -> FuzzFinding | None:
     """Run a model on inputs, or on those of a case; None: nothing fails.
 
     Raises:

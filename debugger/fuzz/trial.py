@@ -21,7 +21,7 @@ from ..sweep.outcome import CaseOutcome
 from ..sweep.row import Status
 from ..termination.explanation import Why
 from ..termination.trend import Trend
-from .finding import Finding, FindingKind
+from .finding import FindingKind, FuzzFinding
 from .job import FuzzJob
 from .observer import FeatureObserver
 
@@ -84,7 +84,7 @@ class TrialRunner:
         finally:
             self.thorough, runner.observer = False, self._observer
 
-    def locate(self, inputs: Mapping[str, Data]) -> Finding | None:
+    def locate(self, inputs: Mapping[str, Data]) -> FuzzFinding | None:
         """Run the model thoroughly, and locate a difference; None: nothing fails, or a runtime rounds differently."""
         oracle = self.executor.oracle
         self.thorough = True
@@ -98,7 +98,7 @@ class TrialRunner:
                 oracle.locates = False
         return None if oracle is not None and oracle.rounding else finding
 
-    def run(self, inputs: Mapping[str, Data]) -> Finding | None:
+    def run(self, inputs: Mapping[str, Data]) -> FuzzFinding | None:
         """Run the model; None: nothing fails, or the inputs do not fit."""
         self._observer.begin()
         self.passed = False
@@ -110,14 +110,14 @@ class TrialRunner:
             return None
         except LoopdbgError as error:
             # The model ran, and the other side fails.
-            return Finding(FindingKind.DIFFERS, inputs, f"the other side fails: {' '.join(error.what.split())}")
+            return FuzzFinding(FindingKind.DIFFERS, inputs, f"the other side fails: {' '.join(error.what.split())}")
         except MemoryError:
             return None
         finally:
             self._seconds += time.perf_counter() - start
         return self._finding(case, outcome)
 
-    def _finding(self, case: Case, outcome: CaseOutcome) -> Finding | None:
+    def _finding(self, case: Case, outcome: CaseOutcome) -> FuzzFinding | None:
         if outcome.status is Status.OK:
             self.passed = True
             return None
@@ -137,17 +137,17 @@ class TrialRunner:
         if outcome.status is Status.ERROR:
             if outcome.outputs:  # the model has outputs, so the other side failed
                 other = FindingKind.TIMEOUT if " hung: " in message else FindingKind.DIFFERS
-                return Finding(other, case.inputs, message, *place)
+                return FuzzFinding(other, case.inputs, message, *place)
             oracle = self.executor.oracle
             if _is_size_error(message) or (oracle is not None and oracle.refuses(case)):
                 return None
-        return Finding(kind, case.inputs, message, *place)
+        return FuzzFinding(kind, case.inputs, message, *place)
 
-    def _endless(self, case: Case, message: str, loop: str | None) -> Finding | None:
+    def _endless(self, case: Case, message: str, loop: str | None) -> FuzzFinding | None:
         """The finding of a run that reached a limit, if the loop never ends."""
         cycle = self._find_cycle(case)
         if cycle is not None:
-            return Finding(FindingKind.ENDLESS, case.inputs, *cycle)
+            return FuzzFinding(FindingKind.ENDLESS, case.inputs, *cycle)
         try:
             limit = self._spec.max_iterations
             with Session(self.model, case.inputs, max_iterations=limit, attended=False) as session:
@@ -158,12 +158,12 @@ class TrialRunner:
                 path, iteration = session.frame.path, session.frame.iteration
         except LoopdbgError as error:
             # Nothing can end it: refused before it runs.
-            return Finding(FindingKind.ENDLESS, case.inputs, message, error.loop or loop)
+            return FuzzFinding(FindingKind.ENDLESS, case.inputs, message, error.loop or loop)
         reason = never_ends_reason(why)
         if reason is None:
             return None
         name = path.rsplit(" ▸ ", 1)[-1]
-        return Finding(FindingKind.ENDLESS, case.inputs, f"loop '{name}' never ends: {reason}", path, iteration)
+        return FuzzFinding(FindingKind.ENDLESS, case.inputs, f"loop '{name}' never ends: {reason}", path, iteration)
 
     def _find_cycle(self, case: Case) -> tuple[str, str] | None:
         """The sentence on a loop whose state repeats, and its path."""

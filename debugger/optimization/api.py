@@ -50,7 +50,7 @@ def find_optimizations(
     if model.path is None or model.graph.system not in (System.ONNX, System.OPENVINO) or model.graph.is_over_requests:
         raise UsageError(f"{model.name}: only ONNX models and OpenVINO IRs in files are optimized", name=model.name)
     with ExitStack() as stack:
-        search = _Search(model, inputs, only, count, seconds, stack, peer)
+        search = _OptimizationSearch(model, inputs, only, count, seconds, stack, peer)
         offered: list[Optimization] = []
         rejected: list[Rejected] = []
         saved: tuple[Path, ...] = ()
@@ -73,7 +73,7 @@ def find_optimizations(
         )
 
 
-class _Search:
+class _OptimizationSearch:
     """The rewrites of one model. ``stack`` closes the peer."""
 
     def __init__(

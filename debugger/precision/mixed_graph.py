@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ def mixed_graph(
     return _Narrowing(narrow, type_name, dtypes, graph).graph(graph, {})
 
 
-class NodeReplacement:
+class NodeReplacement(ABC):
     """A copy of a graph, and of the graphs inside it, in which some nodes are replaced."""
 
     def __init__(self, chosen: Collection[Operation]) -> None:
@@ -83,9 +84,9 @@ class NodeReplacement:
             return [loop]
         return self.operation(node, known) if isinstance(node, Operation) and node in self._chosen else [node]
 
+    @abstractmethod
     def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
         """What becomes of a chosen node."""
-        raise NotImplementedError
 
 
 def synthetic_node(

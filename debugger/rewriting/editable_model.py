@@ -7,7 +7,6 @@ in their own files.
 from __future__ import annotations
 
 import copy
-import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Self
@@ -16,14 +15,14 @@ import onnx.checker
 from lxml import etree
 from onnx import ModelProto
 
-from ...runtime.atomic_file import atomic_binary, atomic_folder, scratch_folder, write_bytes
+from ...runtime.atomic_file import atomic_folder, scratch_folder, write_bytes
 from ...runtime.dtypes import dtype_to_openvino
 from ...runtime.errors import ModelError, UnsupportedError, file_error
 from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.frontends.openvino.ir_document import IrDocument
 from ...runtime.graph import Array
 from ...runtime.model import Model, load
-from ...runtime.modelfile.ir import ALIGNMENT_BYTES
+from ...runtime.modelfile.ir import ALIGNMENT_BYTES, write_ir
 from ...runtime.modelfile.ir_graph import Element, IrGraph, add_port, port_precision, set_port_shape
 from ...runtime.modelfile.onnx_storage import copy_external_data, is_external, read_source, tensors
 
@@ -144,14 +143,7 @@ class EditableIr(EditableModel):
             return load(self.save(path, folder)[0])
 
     def save(self, path: Path, folder: Path) -> list[Path]:
-        weights = path.with_suffix(".bin")
-        with atomic_binary(weights) as file:
-            if self.weights.exists():
-                with open(self.weights, "rb") as original:
-                    shutil.copyfileobj(original, file)
-            file.write(self._appended)
-        write_bytes(path, self._text())
-        return [path, weights]
+        return write_ir(path, self._text(), self.weights, self._appended)
 
     def _text(self) -> Any:
         return etree.tostring(self.root, xml_declaration=True, encoding="utf-8")

@@ -147,14 +147,20 @@ class IrFile(ModelFile[IrLayerLocation]):
     # -- saving
 
     def save(self, path: Path, folder: Path) -> list[Path]:
-        weights = path.with_suffix(".bin")
-        with atomic_binary(weights) as file:
-            if self.weights.exists():
-                with open(self.weights, "rb") as original:
-                    shutil.copyfileobj(original, file)
-            file.write(self._appended_bytes)
-        write_bytes(path, etree.tostring(self.document.root.getroottree(), xml_declaration=True, encoding="utf-8"))
-        return [path, weights]
+        text = etree.tostring(self.document.root.getroottree(), xml_declaration=True, encoding="utf-8")
+        return write_ir(path, text, self.weights, self._appended_bytes)
+
+
+def write_ir(path: Path, text: bytes, weights: Path, appended: bytes | bytearray) -> list[Path]:
+    """Write an IR and its constants, those of the file ``weights`` with more behind them; returns both paths."""
+    constants = path.with_suffix(".bin")
+    with atomic_binary(constants) as file:
+        if weights.exists():
+            with open(weights, "rb") as original:
+                shutil.copyfileobj(original, file)
+        file.write(appended)
+    write_bytes(path, text)
+    return [path, constants]
 
 
 class _RecordingBuilder(IrGraphBuilder):

@@ -199,6 +199,13 @@ class _AppendCommand(argparse.Action):
         namespace.commands = [*namespace.commands, line]
 
 
+def add_assert_option(parser: argparse._ArgumentGroup, text: str) -> None:
+    """Add the option of conditions that must hold at every boundary; ``text``: its help."""
+    parser.add_argument(
+        "--assert", dest="asserts", type=parse_condition, action="append", default=[], metavar="EXPR|@FILE", help=text
+    )
+
+
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of scripted sessions."""
     group = parser.add_argument_group("debugging")
@@ -210,13 +217,8 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
         metavar="EXPR",
         help="stop where EXPR is true: exit status 3",
     )
-    group.add_argument(
-        "--assert",
-        dest="asserts",
-        type=parse_condition,
-        action="append",
-        metavar="EXPR|@FILE",
-        help="EXPR must hold at every boundary, or status 7; @FILE: each line of a file (loopdbg invariants)",
+    add_assert_option(
+        group, "EXPR must hold at every boundary, or status 7; @FILE: each line of a file (loopdbg invariants)"
     )
     group.add_argument("-x", dest="script", action=_AppendCommand, metavar="FILE", help="run the commands in FILE")
     group.add_argument(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..command import Command, int_at_least
-from ..options import add_json_option, add_weights_option, parse_condition, parse_seconds
+from ..options import add_assert_option, add_json_option, add_weights_option, parse_seconds
 
 
 class Fuzz(Command):
@@ -78,15 +78,7 @@ usage, 130 interrupted"""
             help="outputs that differ from those of onnxruntime, openvino, 'cmd:PROGRAM {model} {inputs} {outputs}', "
             "or of another model; what both reject is none",
         )
-        group.add_argument(
-            "--assert",
-            dest="asserts",
-            type=parse_condition,
-            action="append",
-            default=[],
-            metavar="EXPR|@FILE",
-            help="EXPR is false at a boundary; repeatable",
-        )
+        add_assert_option(group, "EXPR is false at a boundary; repeatable")
         group.add_argument("--invariants", type=Path, metavar="FILE", help="a line of FILE is: as --assert @FILE")
         group.add_argument(
             "--max-iterations",

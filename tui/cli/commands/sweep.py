@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..command import Command, int_at_least
 from ..options import (
+    add_assert_option,
     add_case_options,
     add_coverage_option,
     add_json_option,
@@ -54,14 +55,8 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
 
     def _add_question_options(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("what is asked of each")
-        group.add_argument(
-            "--assert",
-            dest="asserts",
-            type=parse_condition,
-            action="append",
-            default=[],
-            metavar="EXPR|@FILE",
-            help="EXPR must hold at every boundary, or each line of FILE (loopdbg invariants); repeatable",
+        add_assert_option(
+            group, "EXPR must hold at every boundary, or each line of FILE (loopdbg invariants); repeatable"
         )
         group.add_argument(
             "--break",

@@ -15,7 +15,7 @@ from edge_campaign import check_finding, write_models
 from edge_faults import FAULTS, texts
 from loopdbg.debugger.fuzz.campaign import FuzzCampaign, SavedFinding
 from loopdbg.debugger.fuzz.executor import FuzzExecutor
-from loopdbg.debugger.fuzz.finding import Finding, FindingKind
+from loopdbg.debugger.fuzz.finding import FindingKind, FuzzFinding
 from loopdbg.debugger.fuzz.folder import STATE_FILE, FuzzFolder, read_case
 from loopdbg.debugger.fuzz.job import Corpus, fuzz_job
 from loopdbg.debugger.fuzz.last_inputs import LastInputs
@@ -31,7 +31,7 @@ NAMES = (
 WITH_FAULTS = {fault.name: fault for fault in FAULTS}
 
 
-def first_finding(executor: FuzzExecutor, corpus: Corpus, rounds: int = 60) -> Finding | None:
+def first_finding(executor: FuzzExecutor, corpus: Corpus, rounds: int = 60) -> FuzzFinding | None:
     """The first finding of some rounds in this process."""
     for number in range(rounds):
         executor.use_corpus(replace(corpus, seconds=0.5, first=number, parts=int(not number)))
@@ -138,7 +138,7 @@ def test_assertions_and_replay(tmp_path: Path) -> None:
 def test_sequences_and_optionals_are_test_data(tmp_path: Path) -> None:
     source = model("g (seq(float[N]) s, int64 M) => (int64 n) { n = SequenceLength (s) }")
     inputs = {"s": [], "M": np.array(3)}
-    path = opened(tmp_path, source).add_finding(Finding(FindingKind.ERROR, inputs, "m"))
+    path = opened(tmp_path, source).add_finding(FuzzFinding(FindingKind.ERROR, inputs, "m"))
     assert read_case(path, source.inputs) == {"s": [], "M": 3}
 
 
