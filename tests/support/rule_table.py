@@ -10,24 +10,25 @@ from loopdbg.debugger.portability_fixes.kinds import FIX_KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 _PART = re.compile(r"(<!-- rules -->\n).*?(<!-- end -->)", re.S)
-_HEAD = "| rule | what it is about | verdicts | evidence | what to do |\n| --- | --- | --- | --- | --- |\n"
+_HEAD = "| rule | case | verdict | what to do |\n| --- | --- | --- | --- |\n"
 _FIXES = re.compile(r"(<!-- fixes -->\n).*?(<!-- end fixes -->)", re.S)
 _FIXES_HEAD = "| fix | what it changes | rules |\n| --- | --- | --- |\n"
 _ISSUE = re.compile(r"^([\w.-]+/[\w.-]+)#(\d+)$")
+_SIGNS = {TargetVerdict.DOES_NOT_LOAD: "✗", TargetVerdict.DIFFERS: "≠", TargetVerdict.UNKNOWN: "?"}
 
 
 def _row(label: str, rule: KnownDifference) -> str:
     verdicts: dict[TargetVerdict, list[str]] = {}
     for target, verdict in rule.verdicts.items():
         verdicts.setdefault(verdict, []).append(target)
-    texts = "; ".join(f"{', '.join(targets)}: {verdict.value}" for verdict, targets in verdicts.items())
-    run = " (if a run shows it)" if rule.needs_run and texts else ""
-    return f"| {label} | {rule.text} | {texts}{run} | {', '.join(map(_evidence, rule.evidence))} | {rule.remedy} |\n"
-
-
-def _evidence(text: str) -> str:
-    issue = _ISSUE.match(text)
-    return f"[{text}](https://github.com/{issue[1]}/issues/{issue[2]})" if issue else text
+    texts = "; ".join(f"{_SIGNS[verdict]} {', '.join(targets)}" for verdict, targets in verdicts.items())
+    run = "*" if rule.needs_run and texts else ""
+    issues = "".join(
+        f" [{text}](https://github.com/{issue[1]}/issues/{issue[2]})"
+        for text in rule.evidence
+        if (issue := _ISSUE.match(text))
+    )
+    return f"| {label} | {rule.text}{issues} | {texts}{run} | {rule.remedy} |\n"
 
 
 def render(page: str) -> str:
