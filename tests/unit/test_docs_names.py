@@ -135,7 +135,7 @@ def test_each_kind_of_change_has_a_folder_and_a_check() -> None:
     kinds = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     kinds = [row for row in kinds if row[0] != "---"]
     assert len(kinds) > 15
-    assert all(len(row) == 5 and row[1] and row[4] for row in kinds)
+    assert all(len(row) == 4 and row[1] and row[3] for row in kinds)
 
 
 def test_entry_pages_link_to_the_layout_page() -> None:
