@@ -1,4 +1,4 @@
-"""The kinds of fix, in the order in which they are tried: the one table of them. docs/check.md prints it."""
+"""The kinds of fix, in the order in which they are tried: the one table of them. docs/check.md has their names."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ class FixKind:
 
     name: str
     rules: tuple[str, ...]
-    text: str
     find: Callable[[Any], Iterator[Rewrite]]
     is_onnx: bool = True
 
 
-def _onnx(name: str, rules: str, text: str, find: Callable[[OnnxPlaces], Iterator[Rewrite]]) -> FixKind:
-    return FixKind(name, tuple(rules.split()), text, find)
+def _onnx(name: str, rules: str, find: Callable[[OnnxPlaces], Iterator[Rewrite]]) -> FixKind:
+    return FixKind(name, tuple(rules.split()), find)
 
 
-def _ir(name: str, rules: str, text: str, find: Callable[[IrPlaces], Iterator[Rewrite]]) -> FixKind:
-    return FixKind(name, tuple(rules.split()), text, find, is_onnx=False)
+def _ir(name: str, rules: str, find: Callable[[IrPlaces], Iterator[Rewrite]]) -> FixKind:
+    return FixKind(name, tuple(rules.split()), find, is_onnx=False)
 
 
 #: All of them.
@@ -38,119 +37,97 @@ FIX_KINDS: tuple[FixKind, ...] = (
     _onnx(
         "rename-inner-name",
         "B28 B37 B76",
-        "renames an inner name that hides an outer one",
         body_fixes.rename_inner_names,
     ),
-    _onnx("sort-body", "B36", "sorts the nodes of a body", body_fixes.sort_bodies),
+    _onnx("sort-body", "B36", body_fixes.sort_bodies),
     _onnx(
         "identity-for-output",
         "B7 B9 B40 B47 B49",
-        "an Identity between an input, an outer value, or a value that is returned twice, and the output of a body",
         body_fixes.copy_returned_values,
     ),
-    _onnx(
-        "name-omitted-output", "B17", "names the outputs of a loop that are left out", body_fixes.name_omitted_outputs
-    ),
-    _onnx("cast-trip-count", "B52 S1", "casts a trip count to int64", control_fixes.cast_trip_counts),
+    _onnx("name-omitted-output", "B17", body_fixes.name_omitted_outputs),
+    _onnx("cast-trip-count", "B52 S1", control_fixes.cast_trip_counts),
     _onnx(
         "reshape-condition",
         "B53",
-        "reshapes a condition to the rank that the body declares",
         control_fixes.reshape_conditions,
     ),
     _onnx(
         "redeclare-iteration-number",
         "B38",
-        "declares an iteration number as int64",
         control_fixes.redeclare_iteration_numbers,
     ),
     _onnx(
         "cast-iteration-number",
         "B38",
-        "casts an iteration number inside the body",
         control_fixes.cast_iteration_numbers,
     ),
     _onnx(
         "redeclare-carried-value",
         "B48",
-        "declares a carried value with the type of its initial value",
         control_fixes.redeclare_carried_values,
     ),
-    _onnx("cast-mixed-types", "B44", "casts an input to the type of the others", control_fixes.cast_mixed_types),
+    _onnx("cast-mixed-types", "B44", control_fixes.cast_mixed_types),
     _onnx(
         "read-true-condition",
         "B50 B73 T3",
-        "reads a true constant instead of the condition input",
         control_fixes.read_true_conditions,
     ),
     _onnx(
         "drop-ignored-condition",
         "B1",
-        "returns a true constant instead of a condition that is ignored",
         control_fixes.drop_ignored_conditions,
     ),
-    _onnx("pass-true-condition", "B50 B73 T1 T3", "passes a true constant as cond", control_fixes.pass_true_conditions),
-    _onnx(
-        "limit-trip-count", "B14", "passes 0 instead of a negative trip count", control_fixes.limit_negative_trip_counts
-    ),
-    _onnx("no-trips", "B16", "passes 0 as the trip count instead of a false condition", control_fixes.pass_no_trips),
-    _onnx("flatten-softmax", "B35", "flattens the axes of Softmax before opset 13", operator_fixes.flatten_softmax),
+    _onnx("pass-true-condition", "B50 B73 T1 T3", control_fixes.pass_true_conditions),
+    _onnx("limit-trip-count", "B14", control_fixes.limit_negative_trip_counts),
+    _onnx("no-trips", "B16", control_fixes.pass_no_trips),
+    _onnx("flatten-softmax", "B35", operator_fixes.flatten_softmax),
     _onnx(
         "transpose-layout",
         "B61",
-        "Transposes around a recurrent operator with layout=1",
         operator_fixes.transpose_layouts,
     ),
     _onnx(
         "state-activation-parameters",
         "B64",
-        "states activation_alpha and activation_beta",
         operator_fixes.state_activation_parameters,
     ),
-    _onnx(
-        "choose-booleans", "B59 B77", "computes a Where of Booleans by And, Or and Not", operator_fixes.choose_booleans
-    ),
+    _onnx("choose-booleans", "B59 B77", operator_fixes.choose_booleans),
     _onnx(
         "cast-around-operator",
         "B59",
-        "computes in a type that has a kernel and all numbers",
         operator_fixes.cast_around_operators,
     ),
     _onnx(
         "decompose-function",
         "B58 B59 T8 T12",
-        "computes an operator by its definition as a function",
         operator_fixes.decompose_functions,
     ),
     _onnx(
         "recurrent-as-loop",
         "B62 B63 B75",
-        "writes a recurrent operator out as a Loop",
         loop_fixes.recurrent_operators_as_loops,
     ),
-    _onnx("scan-as-loop", "B21 B67 T7", "computes a Scan as a Loop", loop_fixes.scans_as_loops),
+    _onnx("scan-as-loop", "B21 B67 T7", loop_fixes.scans_as_loops),
     _onnx(
         "sequence-as-scan-output",
         "B57 B70 T8",
-        "collects what a loop appends to a sequence, which is then joined, as a scan output",
         loop_fixes.sequences_as_scan_outputs,
     ),
     _onnx(
         "sequence-element-as-slice",
         "B57 B70 T8",
-        "cuts an element of a split tensor out of the tensor",
         loop_fixes.sequence_elements_as_slices,
     ),
     _onnx(
         "unroll-loop",
         "B8 B54 B57 T6 T5",
-        "writes a few constant iterations one after another",
         loop_fixes.unrolled_loops,
     ),
-    _ir("ir-positive-axis", "B23", "counts the axes of a port map from the front", ir_fixes.count_axes_from_the_front),
-    _ir("ir-own-input-port", "B24", "gives each Parameter of a body an input port", ir_fixes.separate_input_ports),
-    _ir("ir-part-size", "B46", "declares the rows of the parts of a scan output", ir_fixes.state_part_sizes),
-    _ir("ir-cut-before", "B22", "cuts a sliced tensor before the loop", ir_fixes.cut_before_the_loop),
+    _ir("ir-positive-axis", "B23", ir_fixes.count_axes_from_the_front),
+    _ir("ir-own-input-port", "B24", ir_fixes.separate_input_ports),
+    _ir("ir-part-size", "B46", ir_fixes.state_part_sizes),
+    _ir("ir-cut-before", "B22", ir_fixes.cut_before_the_loop),
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from itertools import groupby
 from pathlib import Path
 
 from loopdbg.tui.actions import ACTIONS, Action, HelpSection, key_name
@@ -10,17 +12,16 @@ from loopdbg.tui.actions import ACTIONS, Action, HelpSection, key_name
 HEAD = """\
 # Keys
 
-This page is generated from the program's table of actions by `tests/support/keys_page.py`. On the screen, `?` lists the
-same keys, those of the focused pane first. `^p` finds an action by the words of its description.
+`?` lists the keys of a screen, those of the focused pane first; `^p` finds an action by the words of its description.
+`tests/support/keys_page.py` writes this page from the table of actions.
 
 ## Other keys
 
-`config.toml` in the settings folder assigns other keys to actions. The settings folder is `~/.config/loopdbg` on Linux
-and `~/Library/Application Support/loopdbg` on macOS; the environment variable `LOOPDBG_CONFIG_DIR` names another one.
-`loopdbg config` lists what is set, and [cli-completion.md](cli-completion.md) the other settings.
-Actions have the names of the tables below, and a list assigns several keys. A key is the character that it types, or a
-name (`enter`, `pageup`, `f5`, `ctrl+s`, `shift+left`). The same key can have another action on another screen, such as
-the inspector.
+`config.toml` in the settings folder assigns other keys to actions, which have the names of the tables below. The
+settings folder is `~/.config/loopdbg` on Linux, `~/Library/Application Support/loopdbg` on macOS, or what the
+environment variable `LOOPDBG_CONFIG_DIR` names; [cli-completion.md](cli-completion.md#settings) has the other settings.
+A key is the character that it types, or a name (`enter`, `pageup`, `f5`, `ctrl+s`, `shift+left`). Keys can differ by
+screen.
 
 ```toml
 [keys]
@@ -31,19 +32,34 @@ inspect-heat-map = "H"
 """
 
 
+#: Actions whose keys and names say what they do: a run of them is one row.
+_MOVE = re.compile(r"(^|-)(up|down|left|right|first|last)$")
+_PANE = "to the pane "
+
+
 def render_page() -> str:
     """The page."""
     parts = [HEAD]
     for section in HelpSection:
         parts += ["", f"## {section}", "", "| key | action | what it does |", "| --- | --- | --- |"]
-        parts += [_row(action) for action in ACTIONS if action.section is section]
+        actions = (action for action in ACTIONS if action.section is section)
+        parts += [_row(list(group)) for _, group in groupby(actions, _shared_help)]
     return "\n".join(parts) + "\n"
 
 
-def _row(action: Action) -> str:
-    keys = " ".join(f"`{key_name(key)}`" for key in action.keys)
-    panes = f" (in the pane {', '.join(action.panes)})" if action.panes else ""
-    return f"| {keys} | {action.id} | {action.help}{panes} |"
+def _shared_help(action: Action) -> str:
+    if _MOVE.search(action.id):
+        return "move"
+    return _PANE if action.help.startswith(_PANE) else action.id
+
+
+def _row(actions: list[Action]) -> str:
+    keys = ", ".join(" ".join(f"`{key_name(key)}`" for key in action.keys) for action in actions)
+    what = ", ".join(action.help.removeprefix(_PANE) for action in actions)
+    if len(actions) > 1:
+        what = "move" if _MOVE.search(actions[0].id) else f"{_PANE}{what}"
+    panes = f" (in the pane {', '.join(actions[0].panes)})" if actions[0].panes else ""
+    return f"| {keys} | {', '.join(action.id for action in actions)} | {what}{panes} |"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the tables of rules and of fixes in docs/check.md: ``python tests/support/rule_table.py``."""
+"""Writes the table of rules in docs/check.md: ``python tests/support/rule_table.py``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 
 from loopdbg.debugger.portability.known_differences import KNOWN_DIFFERENCES, KnownDifference, TargetVerdict
-from loopdbg.debugger.portability_fixes.kinds import FIX_KINDS
+from loopdbg.debugger.portability_fixes.kinds import kinds_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 _PART = re.compile(r"(<!-- rules -->\n).*?(<!-- end -->)", re.S)
 _HEAD = "| rule | case | verdict | what to do |\n| --- | --- | --- | --- |\n"
-_FIXES = re.compile(r"(<!-- fixes -->\n).*?(<!-- end fixes -->)", re.S)
-_FIXES_HEAD = "| fix | what it changes | rules |\n| --- | --- | --- |\n"
 _ISSUE = re.compile(r"^([\w.-]+/[\w.-]+)#(\d+)$")
 _SIGNS = {TargetVerdict.DOES_NOT_LOAD: "✗", TargetVerdict.DIFFERS: "≠", TargetVerdict.UNKNOWN: "?"}
 
@@ -28,13 +26,13 @@ def _row(label: str, rule: KnownDifference) -> str:
         for text in rule.evidence
         if (issue := _ISSUE.match(text))
     )
-    return f"| {label} | {rule.text}{issues} | {texts}{run} | {rule.remedy} |\n"
+    fixes = ", ".join(f"`{kind.name}`" for kind in kinds_for(label))
+    remedy = "; ".join(part for part in (rule.remedy, fixes) if part)
+    return f"| {label} | {rule.text}{issues} | {texts}{run} | {remedy} |\n"
 
 
 def render(page: str) -> str:
-    """A page with the tables of all rules and fixes."""
-    fixes = "".join(f"| `{kind.name}` | {kind.text} | {', '.join(kind.rules)} |\n" for kind in FIX_KINDS)
-    page = _FIXES.sub(lambda match: f"{match[1]}{_FIXES_HEAD}{fixes}{match[2]}", page)
+    """A page with the table of all rules."""
     rows = "".join(_row(label, rule) for label, rule in KNOWN_DIFFERENCES.items())
     return _PART.sub(lambda match: f"{match[1]}{_HEAD}{rows}{match[2]}", page)
 
