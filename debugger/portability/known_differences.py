@@ -54,7 +54,7 @@ class KnownDifference:
         return tuple(name for name in (ONNXRUNTIME, OPENVINO) if name in self.verdicts) if self.effects else ()
 
 
-_IDENTITY = "put an Identity node between the value and the output of the body"
+_IDENTITY = "return it through an Identity"
 _RENAME = "rename the value inside the body"
 
 #: Known differences by label. B: runtimes and the specification; T: TensorRT.
@@ -64,8 +64,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         " ignores",
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
         ("trips",),
-        remedy="pass a true constant as cond if the body's condition is meant, else return a true constant from the"
-        " body",
+        remedy="pass a true cond if the body's condition is meant, else return true from the body",
     ),
     "B7": KnownDifference(
         "onnxruntime returns the iteration number without a copy and then increments it in place",
@@ -250,7 +249,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         " have; if only a run tells, it fails or returns uninitialised memory",
         {OPENVINO: NO},
         ("values", "failure"),
-        remedy="declare the number of rows of a part as part_size and stride",
+        remedy="declare the rows of a part as part_size and stride",
     ),
     "B47": KnownDifference(
         "onnxruntime returns uninitialised memory if the body of a Scan, or a branch of an If, lists one value as"
@@ -277,7 +276,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         " loop without `cond` that computes carried scalars from it",
         {OPENVINO: NO},
         ("failure",),
-        remedy="the condition is true while the body runs: read a true constant instead",
+        remedy="read a true constant instead",
     ),
     "B51": KnownDifference(
         "onnxruntime, and TensorRT's parser, read no OpenVINO IR",
@@ -296,14 +295,14 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {ONNXRUNTIME: NO},
         ("failure",),
         ("enpasos/jax2onnx#37", PROBE),
-        remedy="reshape cond to the declared rank before the loop, or declare both alike",
+        remedy="reshape cond before the loop, or declare both alike",
     ),
     "B54": KnownDifference(
         "OpenVINO's CPU plugin refuses a carried value whose rank changes from iteration to iteration",
         {OPENVINO: NO},
         ("failure",),
         ("openvinotoolkit/openvino#25051", PROBE),
-        remedy="keep the rank with a Reshape, and make one dimension grow instead",
+        remedy="keep the rank, and make one dimension grow",
     ),
     "B55": KnownDifference(
         "onnxruntime refuses a body that returns a carried value in another type than it takes it",
@@ -338,7 +337,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "onnxruntime's CPU provider has no kernel for the operator with this element type",
         {ONNXRUNTIME: NO},
         ("failure",),
-        remedy="put a Cast to float32 before the operator and one back after it",
+        remedy="Cast to float32 before it, and back after it",
     ),
     "B60": KnownDifference(
         "a constant has the size of the example that the model was exported with: other sizes, which the inputs declare"
@@ -346,7 +345,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, TENSORRT: DIFFERS},
         (),
         ("pytorch/pytorch#87677", "pytorch/pytorch#107841", PROBE),
-        remedy="export again with the dimension dynamic there, or compute the size from Shape",
+        remedy="export with that dimension dynamic, or compute the size from Shape",
     ),
     "B61": KnownDifference(
         "LSTM, GRU and RNN with layout=1: onnxruntime and TensorRT refuse them, OpenVINO ignores the attribute",
@@ -393,19 +392,19 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         " specification wants one shape",
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, SPECIFICATION: NO},
         ("values", "failure"),
-        remedy="use a Loop, whose carried values may change their shape",
+        remedy="use a Loop",
     ),
     "B68": KnownDifference(
         "an operator of a domain of its own: no rule tells whether the target has it",
         {ONNXRUNTIME: TargetVerdict.UNKNOWN, OPENVINO: TargetVerdict.UNKNOWN, TENSORRT: TargetVerdict.UNKNOWN},
         evidence=(),
-        remedy="register the operator with the runtime, and try the model in the runtime",
+        remedy="register it with the runtime, and try the model there",
     ),
     "B69": KnownDifference(
         "a map, such as the output of ZipMap: OpenVINO and TensorRT have no maps",
         {OPENVINO: NO, TENSORRT: NO},
         ("failure",),
-        remedy="export without ZipMap (skl2onnx: options zipmap=False); the tensor before it has the same numbers",
+        remedy="export without ZipMap (skl2onnx: options zipmap=False)",
     ),
     "B70": KnownDifference(
         "loops that append to a sequence, SequenceAt and SequenceErase, and ConcatFromSequence inside a loop: OpenVINO"
@@ -424,7 +423,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "OpenVINO does not return the initial value of a carried value after no iteration if the body does not read it",
         {OPENVINO: DIFFERS},
         ("values",),
-        remedy="let the body read the carried value, for example by adding zero times it to the result",
+        remedy="let the body read it, for example by adding zero times it",
         needs_run=True,
     ),
     "B73": KnownDifference(
@@ -466,7 +465,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "onnxruntime refuses a Scan whose state changes its shape by the declared sizes",
         {ONNXRUNTIME: NO, SPECIFICATION: NO},
         ("failure",),
-        remedy="use a Loop, whose carried values may change their shape",
+        remedy="use a Loop",
     ),
     "B79": KnownDifference(
         "OpenVINO gives a carried value the type of its initial value, and refuses an operator in which that meets the"
@@ -524,7 +523,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, SPECIFICATION: NO},
         ("values", "failure"),
         ("microsoft/onnxruntime#18549", "onnx/onnx#3541", PROBE),
-        remedy="reduce the condition to one element, such as with ReduceMax after a Cast",
+        remedy="reduce it to one element: ReduceMax after a Cast",
     ),
     "B87": KnownDifference(
         "OpenVINO gives Expand of a scalar to no dimensions one dimension, and refuses Tile of it",
@@ -566,14 +565,14 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         {OPENVINO: NO},
         ("failure", "values"),
         ("loopdbg repro of an exported decoder", PROBE),
-        remedy="make the empty tensor with ConstantOfShape, which OpenVINO computes",
+        remedy="make it with ConstantOfShape",
     ),
     "B92": KnownDifference(
         "OpenVINO reads a constant without elements as a scalar: Shape, Size, Cast, Identity and reductions of it"
         " differ",
         {OPENVINO: DIFFERS},
         ("values",),
-        remedy="make the empty tensor with ConstantOfShape, which OpenVINO computes",
+        remedy="make it with ConstantOfShape",
     ),
     "B93": KnownDifference(
         "OpenVINO refuses an If whose branches return another number of dimensions each, unless it can compute the"
@@ -631,7 +630,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         " to 1024",
         {TENSORRT: NO},
         evidence=("onnx/onnx-tensorrt docs/operators.md", _IMPORTER),
-        remedy="use a constant trip count and end by the condition, or write into a carried tensor of fixed size",
+        remedy="use a constant trip count and a condition, or a carried tensor of fixed size",
     ),
     "T6": KnownDifference(
         "TensorRT wants one shape of a carried value in all iterations",
@@ -679,7 +678,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         "TensorRT's parser supports the operator for other element types only",
         {TENSORRT: NO},
         evidence=("onnx/onnx-tensorrt docs/operators.md",),
-        remedy="put a Cast before the operator and one back after it",
+        remedy="Cast before it, and back after it",
     ),
     "T14": KnownDifference(
         "TensorRT's parser wants axes, the depth of OneHot and the like to be constant, and does not support some"
