@@ -43,13 +43,15 @@ def capability_names(capabilities: Mapping[str, Any]) -> list[str]:
 
 
 def capabilities() -> str:
-    """The capability table."""
+    """The capability table: one row for each set of adapters."""
     others: dict[str, list[str]] = json.loads(DEBUGPY_CAPABILITIES_PATH.read_text(encoding="utf-8"))
     sides = {"loopdbg": capability_names(CAPABILITIES), **others}
-    rows = [["capability", *sides], ["---", *("---" for _ in sides)]]
+    names_by_sides: dict[str, list[str]] = {}
     for name in sorted({name for side in sides.values() for name in side}):
-        rows.append([f"`{name}`", *("yes" if name in side_value else "" for side_value in sides.values())])
-    return _table(rows)
+        owners = ", ".join(side for side, names in sides.items() if name in names)
+        names_by_sides.setdefault(owners, []).append(f"`{name.removeprefix('supports')}`")
+    rows = [["reported by", "capabilities (`supports...`)"], ["---", "---"]]
+    return _table([*rows, *([owners, ", ".join(names)] for owners, names in sorted(names_by_sides.items()))])
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
