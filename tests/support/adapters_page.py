@@ -81,6 +81,10 @@ def query_debugpy_capabilities() -> list[str]:
 # ------------------------------------------------------------------ a session
 
 
+#: Characters of a message that the transcript shows.
+_LONGEST = 230
+
+
 class RecordedDapClient(DapProcess):
     """Records requests, responses and events, in the order of the session."""
 
@@ -91,7 +95,8 @@ class RecordedDapClient(DapProcess):
 
     def _keep(self, sign: str, word: str, message: Any) -> None:
         if self.shown_count:
-            self.lines.append(f"{sign} {word}{'' if message is None else ' ' + json.dumps(message)}")
+            text = "" if message is None else f" {json.dumps(message)}"
+            self.lines.append(f"{sign} {word}{text if len(text) <= _LONGEST else text[:_LONGEST] + ' ...'}")
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         self._keep("→", command, arguments)

@@ -50,14 +50,24 @@ def render_page() -> str:
 def _shared_help(action: Action) -> str:
     if _MOVE.search(action.id):
         return "move"
-    return _PANE if action.help.startswith(_PANE) else action.id
+    if action.help.startswith(_PANE):
+        return _PANE
+    return "as on the main screen" if _main_action(action) else action.id
+
+
+def _main_action(action: Action) -> bool:
+    """Whether an action of the graph is one of the main screen."""
+    steps = {step.id for step in ACTIONS if step.section is HelpSection.STEPS}
+    return action.section is HelpSection.GRAPH and action.id.removeprefix("graph-") in steps
 
 
 def _row(actions: list[Action]) -> str:
     keys = ", ".join(" ".join(f"`{key_name(key)}`" for key in action.keys) for action in actions)
-    what = ", ".join(action.help.removeprefix(_PANE) for action in actions)
-    if len(actions) > 1:
-        what = "move" if _MOVE.search(actions[0].id) else f"{_PANE}{what}"
+    what = _shared_help(actions[0])
+    if len(actions) == 1:
+        what = actions[0].help
+    elif what is _PANE:
+        what += ", ".join(action.help.removeprefix(_PANE) for action in actions)
     panes = f" (in the pane {', '.join(actions[0].panes)})" if actions[0].panes else ""
     return f"| {keys} | {', '.join(action.id for action in actions)} | {what}{panes} |"
 
