@@ -27,6 +27,8 @@ html_title = f"loopdbg {release}"
 html_extra_path = ["site"]
 myst_heading_anchors = 4
 autodoc_typehints = "none"
+#: Members of ancestors, except of these.
+autodoc_default_options = {"members": True, "inherited-members": "object,BaseException,LoopdbgError"}
 nitpicky = True
 
 
