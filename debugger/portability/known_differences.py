@@ -171,8 +171,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         needs_run=True,
     ),
     "B34": KnownDifference(
-        "OpenVINO fuses a TensorIterator with one LSTM, GRU or RNN cell into a sequence operator and loses the reversal"
-        " of its input, if the output is not reversed",
+        "OpenVINO loses the reversal of the input of a TensorIterator with one LSTM, GRU or RNN cell, if the output is"
+        " not reversed",
         {OPENVINO: DIFFERS},
         ("values",),
         remedy="reverse the output as well, and reverse it again after the loop",
@@ -245,15 +245,15 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         needs_run=True,
     ),
     "B46": KnownDifference(
-        "OpenVINO refuses a loop whose `port_map` declares another `part_size` for a concatenated output than its parts"
-        " have; if only a run tells, it fails or returns uninitialised memory",
+        "OpenVINO refuses a loop whose `port_map` declares another `part_size` than the parts of an output have; if"
+        " only a run tells, it fails or returns uninitialised memory",
         {OPENVINO: NO},
         ("values", "failure"),
         remedy="declare the rows of a part as part_size and stride",
     ),
     "B47": KnownDifference(
-        "onnxruntime returns uninitialised memory if the body of a Scan, or a branch of an If, lists one value as"
-        " several of its outputs: only the last one is written",
+        "onnxruntime writes only the last one, if the body of a Scan, or a branch of an If, lists a value as several"
+        " outputs",
         {ONNXRUNTIME: DIFFERS},
         ("values", "trips"),
         remedy=_IDENTITY,
@@ -272,8 +272,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy=_IDENTITY,
     ),
     "B50": KnownDifference(
-        "OpenVINO cannot convert a body that hands its condition input on by an Identity and also reads it, or one of a"
-        " loop without `cond` that computes carried scalars from it",
+        "OpenVINO cannot convert a body that hands its condition input on and also reads it, or, without `cond`,"
+        " computes carried scalars from it",
         {OPENVINO: NO},
         ("failure",),
         remedy="read a true constant instead",
@@ -312,15 +312,15 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="put a Cast before the output of the body",
     ),
     "B56": KnownDifference(
-        "OpenVINO's CPU plugin has no operators that compute with strings, no scan outputs of them, and no loops over"
-        " them whose shapes are all known",
+        "OpenVINO has no operators that compute with strings, no scan outputs of them, and no loops over them of known"
+        " shapes",
         {OPENVINO: NO},
         ("failure",),
         remedy="map the strings to numbers outside the model",
     ),
     "B57": KnownDifference(
-        "OpenVINO refuses sequences as inputs or outputs of a model, SequenceMap, a reduction of what SequenceAt"
-        " returns inside a loop, and loops that carry sequences otherwise than by SequenceInsert at the end",
+        "OpenVINO refuses sequences as inputs or outputs of a model, SequenceMap, reductions of SequenceAt in a loop,"
+        " and loops that carry sequences otherwise than by SequenceInsert at the end",
         {OPENVINO: NO},
         ("failure",),
         ("openvinotoolkit/openvino#15094", "openvinotoolkit/openvino#32477", PROBE),
@@ -340,8 +340,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="Cast to float32 before it, and back after it",
     ),
     "B60": KnownDifference(
-        "a constant has the size of the example that the model was exported with: other sizes, which the inputs declare"
-        " as possible, fail in onnxruntime and read uninitialised memory in OpenVINO",
+        "a constant has the size of the export's example: other sizes that the inputs allow fail in onnxruntime and"
+        " read uninitialised memory in OpenVINO",
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS, TENSORRT: DIFFERS},
         (),
         ("pytorch/pytorch#87677", "pytorch/pytorch#107841", PROBE),
@@ -440,8 +440,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="try the model in the runtime",
     ),
     "B75": KnownDifference(
-        "a bidirectional LSTM, GRU or RNN whose directions have different activations: OpenVINO takes those of the"
-        " first for both, and TensorRT refuses it",
+        "an LSTM, GRU or RNN whose directions have different activations: OpenVINO takes the first ones for both, and"
+        " TensorRT refuses it",
         {OPENVINO: DIFFERS, TENSORRT: NO},
         ("values",),
         ("onnx/onnx-tensorrt docs/operators.md", PROBE),
@@ -475,8 +475,7 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="cast the initial value before the loop",
     ),
     "B80": KnownDifference(
-        "OpenVINO keeps nothing of what a request assigns to a variable that is declared with a dynamic shape; what"
-        " reads it may get uninitialised memory",
+        "OpenVINO keeps nothing of a variable with a dynamic shape; what reads it may get uninitialised memory",
         {OPENVINO: DIFFERS},
         ("values",),
         remedy="declare the shape of the variable",
@@ -619,8 +618,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="pass a true constant as cond",
     ),
     "T4": KnownDifference(
-        "a scan output has the trip count as its length in TensorRT, and arbitrary elements after the end if the"
-        " condition ends the loop earlier",
+        "a scan output has the trip count as its length in TensorRT, with arbitrary elements if the condition ends the"
+        " loop earlier",
         {TENSORRT: DIFFERS},
         evidence=(_HEADER, _IMPORTER),
         remedy="also return the number of iterations, and slice the scan output by it",

@@ -62,14 +62,16 @@ def _main_action(action: Action) -> bool:
 
 
 def _row(actions: list[Action]) -> str:
-    keys = ", ".join(" ".join(f"`{key_name(key)}`" for key in action.keys) for action in actions)
+    keys = [" ".join(f"`{key_name(key)}`" for key in action.keys) for action in actions]
+    names = [action.id for action in actions]
     what = _shared_help(actions[0])
     if len(actions) == 1:
         what = actions[0].help
     elif what is _PANE:
         what += ", ".join(action.help.removeprefix(_PANE) for action in actions)
-    panes = f" (in the pane {', '.join(actions[0].panes)})" if actions[0].panes else ""
-    return f"| {keys} | {', '.join(action.id for action in actions)} | {what}{panes} |"
+        keys, names = ([row[0], "...", row[-1]] for row in (keys, names))
+    panes = f" (pane {', '.join(actions[0].panes)})" if actions[0].panes else ""
+    return f"| {', '.join(keys)} | {', '.join(names)} | {what}{panes} |"
 
 
 if __name__ == "__main__":
