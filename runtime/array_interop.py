@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ def to_checked_array(value: Any) -> Any:
     """
     try:
         array = to_array(value)
-        masked = isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+        # Importing numpy.ma is slow; before anyone has imported it, there are no masked arrays.
+        masked = "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
     except MemoryError:
         raise
     except Exception as error:

@@ -5,7 +5,6 @@ llvmlite (extra ``fast``) is imported with the first program worth compiling; wi
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -99,7 +98,9 @@ def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
         text = lower()
     except NotCompilable:
         return None
-    key = hashlib.sha1(text.encode()).digest()
+    from hashlib import sha1  # loads OpenSSL
+
+    key = sha1(text.encode()).digest()
     with _lock:
         if key not in _cache:
             engine = build_engine(text)

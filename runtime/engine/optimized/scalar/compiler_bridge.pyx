@@ -9,7 +9,6 @@ from .program_structs cimport *
 import numpy as np
 
 from ....compiler.llvm_jit import CompileJob, register_symbols
-from ....compiler.codegen import lower
 from ....compiler.program import ProgramDescription, FoldOrder, ProgramLayout, ScalarOperation, ProductOrder, ExtremeSearch
 
 ORDERS = {"product": ProductOrder, "search": ExtremeSearch, "fold": FoldOrder}
@@ -200,7 +199,12 @@ cdef object describe(Program *program, object plan):
 cdef object compile_job_for(Program *program, object plan):
     """The job that compiles a program."""
     description = describe(program, plan)
-    return CompileJob(lambda: lower(description))
+    def lower():
+        from ....compiler.codegen import lower  # late: a first run may compile nothing
+
+        return lower(description)
+
+    return CompileJob(lower)
 
 
 cdef bint attach_code(Program *program, object job) except -1:
