@@ -7,6 +7,7 @@ object.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,7 @@ def npy_storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"V{dtype.itemsize}") if is_ml_dtype(dtype) else dtype
 
 
+@cache
 def dtype_from_onnx(code: int) -> np.dtype[Any]:
     """The dtype of an ONNX ``TensorProto.DataType`` number.
 

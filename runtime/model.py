@@ -308,7 +308,7 @@ class Model:
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
-        return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {sum(1 for _ in loops(self.graph))} loops>"
+        return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {len(loops(self.graph))} loops>"
 
     def _repr_html_(self) -> str:
         html: str = load_plugin("html")("model", self)

@@ -108,6 +108,5 @@ def _matches_declaration(declared: ValueType, dtype: np.dtype[Any], shape: tuple
         return False
     if declared.shape is None or shape is None:
         return True
-    return len(declared.shape) == len(shape) and all(
-        not isinstance(dim, int) or dim == size for dim, size in zip(declared.shape, shape, strict=True)
-    )
+    pairs = zip(declared.shape, shape, strict=False)
+    return len(declared.shape) == len(shape) == len([a for a, b in pairs if not isinstance(a, int) or a == b])

@@ -37,7 +37,7 @@ class GraphIndex:
     def __init__(self, trace: TraceStore) -> None:
         self.trace = trace
         self.graph = trace.graph
-        graph_loops = list(loops(trace.graph))
+        graph_loops = loops(trace.graph)
         recorded = [(r.name, r.op_type, r.parent) for r in trace.loops]
         if recorded != list(_loop_signatures(trace.graph, None, itertools.count())):
             raise trace.damage_error("its graph has other loops than were recorded")

@@ -98,7 +98,7 @@ def _source_values(value: Value, origins: ProducerMap, carried: dict[Value, Valu
 
 def _values_used_as_index(loop: Loop) -> set[Value]:
     """The values that reach an index input unchanged."""
-    nodes = list(walk(loop.body))
+    nodes = walk(loop.body)
     indices = {
         node.inputs[_INDEX_INPUT[node.op_type]]
         for node in nodes

@@ -483,7 +483,7 @@ def body_results_in_file(loop: Loop) -> Sequence[Value]:
 
 def nodes_in_file(graph: Graph) -> list[Node]:
     """The nodes in the file: expanded nodes are replaced by the operator they were expanded from."""
-    return list(dict.fromkeys(graph.expanded_from.get(node, node) for node in graph.nodes))
+    return list(dict.fromkeys([graph.expanded_from.get(node, node) for node in graph.nodes]))
 
 
 def node_in_file(graph: Graph, node: Node) -> Node:
@@ -492,26 +492,26 @@ def node_in_file(graph: Graph, node: Node) -> Node:
     return next((scope.expanded_from[node] for scope in (graph, *inner) if node in scope.expanded_from), node)
 
 
-def walk(graph: Graph) -> Iterator[Node]:
+def walk(graph: Graph) -> list[Node]:
     """Every node of a graph and of the graphs inside it, in order, outer before inner."""
+    nodes = []
     for node in graph.nodes:
-        yield node
+        nodes.append(node)
         if isinstance(node, Loop | If):
             for _, inner in bodies(node):
-                yield from walk(inner)
+                nodes += walk(inner)
+    return nodes
 
 
-def walk_graphs(graph: Graph) -> Iterator[Graph]:
+def walk_graphs(graph: Graph) -> list[Graph]:
     """A graph and the graphs inside it, outer before inner."""
-    yield graph
-    for node in walk(graph):
-        for _, inner in bodies(node):
-            yield inner
+    inner = [body for node in walk(graph) if isinstance(node, Loop | If) for _, body in bodies(node)]
+    return [graph, *inner]
 
 
-def loops(graph: Graph) -> Iterator[Loop]:
+def loops(graph: Graph) -> list[Loop]:
     """Every loop of a graph, outer before inner."""
-    return (node for node in walk(graph) if isinstance(node, Loop))
+    return [node for node in walk(graph) if isinstance(node, Loop)]
 
 
 def own_nodes(graph: Graph) -> Iterator[Node]:
@@ -550,7 +550,7 @@ def values_read(graph: Graph) -> set[Value]:
     """Every value that a graph reads: its nodes, the graphs inside it, and its outputs."""
     values = set(graph.outputs)
     for node in graph.nodes:
-        values.update(value for value in node.inputs if value is not None)
+        values.update(filter(None, node.inputs))
         for _, inner in bodies(node):
             values |= values_read(inner)
     return values

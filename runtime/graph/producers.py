@@ -17,14 +17,14 @@ class ProducerMap(dict[Value, Node]):
         """The producers of all values of a graph and of the graphs inside it."""
         producers = cls()
         for node in walk(graph):
-            for value in node.outputs:
-                if value is not None:
-                    producers[value] = node
+            producers.add(node)
         return producers
 
     def add(self, node: Node) -> None:
         """Register a node's outputs."""
-        self.update((value, node) for value in node.outputs if value is not None)
+        for value in node.outputs:
+            if value is not None:
+                self[value] = node
 
     def skip_identities(self, value: Value) -> Value:
         """The value itself, or the source of the chain of Identity nodes that ends in it."""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from .loop_graph import Graph, Value, bodies
+from .loop_graph import Graph, Value, walk_graphs
 
 #: Names up to the first length, and identifiers, get no short name; the second is the limit for short names.
 _MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
@@ -40,12 +40,13 @@ def assign_short_names(graph: Graph) -> None:
             value.short_name = short_name
 
 
-def _all_values(graph: Graph) -> Iterator[Value]:
-    yield from (*graph.inputs, *graph.constants)
-    for node in graph.nodes:
-        yield from (value for value in node.outputs if value is not None)
-        for _, inner in bodies(node):
-            yield from _all_values(inner)
+def _all_values(graph: Graph) -> list[Value]:
+    values: list[Value | None] = []
+    for scope in walk_graphs(graph):
+        values += (*scope.inputs, *scope.constants)
+        for node in scope.nodes:
+            values += node.outputs
+    return [value for value in values if value is not None]
 
 
 def _short_name_candidates(name: str) -> Iterator[str]:

@@ -58,9 +58,7 @@ class EagerPrimitives:
             out[...] = x[tuple([slice(extent) for extent in out.shape])]
         if x.size:
             reduced = (x.shape, kernel_lookup.reduction_strides(out, axes))
-            loop_nest.run_kernel(
-                kernel, (out, x, out), *plan_loops(x.shape, (reduced, kernel_lookup.shape_and_strides(x), reduced))
-            )
+            loop_nest.run_kernel(kernel, (out, x, out), *plan_loops(x.shape, (reduced, (x.shape, x.strides), reduced)))
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..graph import System
 from .axis_arguments import unknown_value_error
 from .operator_helpers import (
     cast,
@@ -23,7 +24,7 @@ from .operator_helpers import (
     with_native_loop,
 )
 from .primitives import Elementwise, NativeLoop
-from .registry import onnx, openvino
+from .registry import onnx, openvino, register_all
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -109,9 +110,8 @@ _UNARY: tuple[tuple[str, int, str, int, Callable[[P, T], T]], ...] = (
     ("BitwiseNot", 18, "BitwiseNot", 13, same_dtype_unary(np.invert)),
     ("IsNaN", 9, "IsNaN", 10, same_dtype_unary(np.isnan)),
 )
-for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _op in _UNARY:
-    onnx(_onnx_name, since=_onnx_since)(_op)
-    openvino(_openvino_name, since=_openvino_since)(_op)
+register_all(System.ONNX, [(name, since, op) for name, since, _, _, op in _UNARY])
+register_all(System.OPENVINO, [(name, since, op) for _, _, name, since, op in _UNARY])
 
 onnx("Round", since=11)(float_rounding(np.rint))
 openvino("IsFinite", since=10)(same_dtype_unary(np.isfinite))
@@ -193,8 +193,14 @@ logical_and, logical_or, logical_xor = (
     same_dtype_binary(np.logical_xor),
 )
 equal, greater, less = same_dtype_binary(np.equal), same_dtype_binary(np.greater), same_dtype_binary(np.less)
+greater_equal, less_equal = same_dtype_binary(np.greater_equal), same_dtype_binary(np.less_equal)
+bitwise_and, bitwise_or, bitwise_xor = (
+    same_dtype_binary(np.bitwise_and),
+    same_dtype_binary(np.bitwise_or),
+    same_dtype_binary(np.bitwise_xor),
+)
 
-for _name, _since, _function in (
+_BROADCASTING: tuple[tuple[str, int, Binary], ...] = (
     ("Add", 7, add),
     ("Sub", 7, subtract),
     ("Mul", 7, multiply),
@@ -206,13 +212,18 @@ for _name, _since, _function in (
     ("Equal", 7, equal),
     ("Greater", 7, greater),
     ("Less", 7, less),
-    ("GreaterOrEqual", 12, same_dtype_binary(np.greater_equal)),
-    ("LessOrEqual", 12, same_dtype_binary(np.less_equal)),
-    ("BitwiseAnd", 18, same_dtype_binary(np.bitwise_and)),
-    ("BitwiseOr", 18, same_dtype_binary(np.bitwise_or)),
-    ("BitwiseXor", 18, same_dtype_binary(np.bitwise_xor)),
-):
-    onnx(_name, since=_since)(_function)
+)
+register_all(System.ONNX, _BROADCASTING)
+register_all(
+    System.ONNX,
+    (
+        ("GreaterOrEqual", 12, greater_equal),
+        ("LessOrEqual", 12, less_equal),
+        ("BitwiseAnd", 18, bitwise_and),
+        ("BitwiseOr", 18, bitwise_or),
+        ("BitwiseXor", 18, bitwise_xor),
+    ),
+)
 
 
 def _with_legacy_broadcast(function: Binary) -> Callable[..., T]:
@@ -222,20 +233,7 @@ def _with_legacy_broadcast(function: Binary) -> Callable[..., T]:
     return op
 
 
-for _name, _function in (
-    ("Add", add),
-    ("Sub", subtract),
-    ("Mul", multiply),
-    ("Div", divide),
-    ("Pow", power),
-    ("And", logical_and),
-    ("Or", logical_or),
-    ("Xor", logical_xor),
-    ("Equal", equal),
-    ("Greater", greater),
-    ("Less", less),
-):
-    onnx(_name, since=1)(_with_legacy_broadcast(_function))
+register_all(System.ONNX, [(name, 1, _with_legacy_broadcast(function)) for name, _, function in _BROADCASTING])
 
 
 def _openvino_binary(function: Binary) -> Callable[..., T]:
@@ -251,7 +249,7 @@ def squared_difference(p: P, a: T, b: T) -> T:
     return p.map(np.multiply, difference, difference)
 
 
-for _name, _since, _function in (
+_OPENVINO_BINARY: tuple[tuple[str, int, Binary], ...] = (
     ("Add", 1, add),
     ("Subtract", 1, subtract),
     ("Multiply", 1, multiply),
@@ -264,20 +262,20 @@ for _name, _since, _function in (
     ("Equal", 1, equal),
     ("NotEqual", 1, same_dtype_binary(np.not_equal)),
     ("Greater", 1, greater),
-    ("GreaterEqual", 1, same_dtype_binary(np.greater_equal)),
+    ("GreaterEqual", 1, greater_equal),
     ("Less", 1, less),
-    ("LessEqual", 1, same_dtype_binary(np.less_equal)),
+    ("LessEqual", 1, less_equal),
     ("LogicalAnd", 1, logical_and),
     ("LogicalOr", 1, logical_or),
     ("LogicalXor", 1, logical_xor),
     ("Xor", 1, logical_xor),
-    ("BitwiseAnd", 13, same_dtype_binary(np.bitwise_and)),
-    ("BitwiseOr", 13, same_dtype_binary(np.bitwise_or)),
-    ("BitwiseXor", 13, same_dtype_binary(np.bitwise_xor)),
+    ("BitwiseAnd", 13, bitwise_and),
+    ("BitwiseOr", 13, bitwise_or),
+    ("BitwiseXor", 13, bitwise_xor),
     ("BitwiseLeftShift", 15, same_dtype_binary(np.left_shift)),
     ("BitwiseRightShift", 15, same_dtype_binary(np.right_shift)),
-):
-    openvino(_name, since=_since)(_openvino_binary(_function))
+)
+register_all(System.OPENVINO, [(name, since, _openvino_binary(function)) for name, since, function in _OPENVINO_BINARY])
 
 
 @openvino("Divide")
@@ -333,14 +331,14 @@ def _require_same_shape(function: Callable[..., T]) -> Callable[..., T]:
     return op
 
 
-for _name, _many in (
-    ("Sum", _variadic(np.add)),
-    ("Min", _variadic(np.minimum)),
-    ("Max", _variadic(np.maximum)),
-    ("Mean", _elementwise_mean),
-):
-    onnx(_name, since=8)(_many)
-    onnx(_name, since=1)(_require_same_shape(_many))
+_VARIADIC: tuple[tuple[str, int, Callable[..., T]], ...] = (
+    ("Sum", 8, _variadic(np.add)),
+    ("Min", 8, _variadic(np.minimum)),
+    ("Max", 8, _variadic(np.maximum)),
+    ("Mean", 8, _elementwise_mean),
+)
+register_all(System.ONNX, _VARIADIC)
+register_all(System.ONNX, [(name, 1, _require_same_shape(function)) for name, _, function in _VARIADIC])
 
 
 # --- Selection and clipping.

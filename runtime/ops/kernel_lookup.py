@@ -7,7 +7,7 @@ results are bit-identical wherever a node runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,14 +86,12 @@ def run_elementwise(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     out = np.empty(shape, kernel.out)
     if not out.size:
         return out
-    dims, steps, outer = plan_loops(shape, [shape_and_strides(x) for x in (*arrays, out)], kernel.short_row_itemsize)
+    dims, steps, outer = plan_loops(shape, shapes_and_strides((*arrays, out)), kernel.short_row_itemsize)
     if len(outer) > MAX_OUTER:
         arrays = tuple(np.broadcast_to(x, shape) for x in arrays)
     if len(outer) > MAX_OUTER or not (kernel.exact or has_contiguous_steps(steps, arrays)):
         arrays = tuple(np.array(x, order="C") for x in arrays)
-        dims, steps, outer = plan_loops(
-            shape, [shape_and_strides(x) for x in (*arrays, out)], kernel.short_row_itemsize
-        )
+        dims, steps, outer = plan_loops(shape, shapes_and_strides((*arrays, out)), kernel.short_row_itemsize)
     return out if loop_nest.run_kernel(kernel, (*arrays, out), dims, steps, outer) else None
 
 
@@ -110,9 +108,9 @@ def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
     return tuple(reversed(strides))
 
 
-def shape_and_strides(x: Any) -> tuple[Shape, Shape]:
-    """The shape and strides of a buffer or an array."""
-    return x.shape, x.strides
+def shapes_and_strides(tensors: Iterable[Any]) -> list[tuple[Shape, Shape]]:
+    """The shapes and strides of buffers or arrays."""
+    return [(x.shape, x.strides) for x in tensors]
 
 
 def has_contiguous_steps(steps: Sequence[int], arguments: Sequence[Any]) -> bool:

@@ -16,9 +16,10 @@ import functools
 import importlib
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from functools import cache
+from itertools import repeat
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
@@ -132,6 +133,23 @@ _FAMILY_MODULES = (
 )
 
 
+def register_all(
+    system: System,
+    rows: Iterable[tuple[str, int, Function]],
+    domain: str = "",
+    native: bool = True,
+    pure: bool = True,
+    sequences: bool = False,
+) -> None:
+    """Register operators, each as its type, first opset and function; see :func:`onnx` and :func:`openvino`."""
+    for op_type, since, function in rows:
+        # OpenVINO's reader ignores the case of types.
+        key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
+        entries = _OPERATORS.setdefault(key, [])
+        entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
+        entries.sort(key=operator.attrgetter("since"), reverse=True)
+
+
 def _register(
     system: System,
     domain: str,
@@ -142,12 +160,7 @@ def _register(
     sequences: bool,
     function: Function,
 ) -> Function:
-    for op_type in op_types:
-        # OpenVINO's reader ignores the case of types.
-        key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-        entries = _OPERATORS.setdefault(key, [])
-        entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
-        entries.sort(key=operator.attrgetter("since"), reverse=True)
+    register_all(system, zip(op_types, repeat(since), repeat(function)), domain, native, pure, sequences)
     return function
 
 
@@ -243,6 +256,7 @@ def definitions() -> list[tuple[System, str, OperatorDefinition]]:
     return [(system, domain, entry) for (system, domain, _), entries in _OPERATORS.items() for entry in entries]
 
 
+@cache
 def find_definition(system: System, domain: str, op_type: str, version: int) -> OperatorDefinition | None:
     """The definition that is valid at an opset version, or None."""
     key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
@@ -258,9 +272,8 @@ def operator_system(system: System) -> System:
 
 
 def _definition(node: Operation, system: System) -> OperatorDefinition | None:
-    system = operator_system(system)
     domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
-    return find_definition(system, domain, node.op_type, node.version)
+    return find_definition(operator_system(system), domain, node.op_type, node.version)
 
 
 def is_random(node: Node, system: System) -> bool:
@@ -369,9 +382,9 @@ def _signature(function: Function) -> OperatorSignature:
     hints = get_type_hints(inspect.unwrap(function))
     attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    variadic = inspect.Parameter.VAR_POSITIONAL in [p.kind for p in parameters]
     # Variadic operators need at least one input.
-    min_inputs = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
+    min_inputs = sum([p.default is inspect.Parameter.empty for p in inputs]) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
     return OperatorSignature(attributes, hints, [p.name for p in inputs], min_inputs, optional, variadic)
 
@@ -421,10 +434,9 @@ def _check_inputs(node: Operation, signature: OperatorSignature) -> None:
         ModelError: there are too few or too many, or a required one is absent.
     """
     count, max_inputs = len(node.inputs), len(signature.optional)
-    input_count = count_text(count, "input")
     if count > max_inputs and not signature.variadic:
         raise ModelError(
-            f"{node.describe()} has {input_count}; it takes at most {max_inputs}",
+            f"{node.describe()} has {count_text(count, 'input')}; it takes at most {max_inputs}",
             **node.error_fields,
             name="inputs",
             expected=f"at most {max_inputs}",
@@ -432,7 +444,7 @@ def _check_inputs(node: Operation, signature: OperatorSignature) -> None:
         )
     if count < signature.min_inputs:
         raise ModelError(
-            f"{node.describe()} has {input_count}; it needs at least {signature.min_inputs}",
+            f"{node.describe()} has {count_text(count, 'input')}; it needs at least {signature.min_inputs}",
             **node.error_fields,
             name="inputs",
             expected=f"at least {signature.min_inputs}",

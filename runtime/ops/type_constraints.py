@@ -97,6 +97,7 @@ class MixedTypes:
         return f"{self.node.describe()} mixes types: {operands}"
 
 
+@cache
 def type_groups_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
     """The type groups of an operator: formal inputs (``2+``: that one and all later ones) and outputs."""
     older = next((text for last, text in _OLDER_GROUPS.get(op_type, ()) if version <= last), None)

@@ -18,7 +18,7 @@ from ..kernels.strided_iteration import broadcast_shapes, plan_loops, stride_alo
 from ..kernels.symbolic_extents import SymbolicExtent, any_symbolic, approximate_quotient, current_extent, keep_symbolic
 from ..ops import kernel_lookup
 from ..ops.eager import EagerPrimitives
-from ..ops.kernel_lookup import IDENTITY, shape_and_strides, strides_of
+from ..ops.kernel_lookup import IDENTITY, shapes_and_strides, strides_of
 from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
 from ..ops.weight_packing import cached_layout, is_packable, packing_for_rows
 from .kernel_binding import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
@@ -46,7 +46,7 @@ class CallEmitter:
     # -- memory
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
-        shape = tuple(keep_symbolic(extent) for extent in shape)
+        shape = tuple([keep_symbolic(extent) for extent in shape])
         return self._temp(math.prod(shape) * dtype.itemsize, shape, dtype)
 
     def _temp(
@@ -67,26 +67,25 @@ class CallEmitter:
 
     def emit_elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
         """Emit one N-dimensional call; the inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
-        if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
+        shapes = [x.shape for x in (out, *inputs)]
+        if math.prod(out.shape) == 0 and all(0 in shape for shape in shapes):
             return
-        shape = broadcast_shapes(out.shape, *(i.shape for i in inputs))
+        shape = broadcast_shapes(*shapes)
         if 0 in shape:
             return
         buffers = (*inputs, out)
         self.cost += 5 + approximate_quotient(math.prod(shape), 2)
         self.calls.append(
-            CallSpec(
-                kernel, buffers, *plan_loops(shape, [shape_and_strides(x) for x in buffers], kernel.short_row_itemsize)
-            )
+            CallSpec(kernel, buffers, *plan_loops(shape, shapes_and_strides(buffers), kernel.short_row_itemsize))
         )
 
     # -- elements
 
     def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
-        kernel = _require_kernel(kernel_lookup.elementwise_kernel(function, tuple(i.dtype for i in inputs)))
-        shape = broadcast_shapes(*(i.shape for i in inputs))
+        kernel = _require_kernel(kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in inputs])))
+        shape = broadcast_shapes(*[x.shape for x in inputs])
         if not kernel.exact and not kernel_lookup.has_contiguous_steps(
-            plan_loops(shape, [shape_and_strides(x) for x in inputs])[1], inputs
+            plan_loops(shape, shapes_and_strides(inputs))[1], inputs
         ):
             inputs = tuple(map(self._contiguous, inputs))
         out = self._new(shape, kernel.out)

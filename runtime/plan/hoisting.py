@@ -175,7 +175,7 @@ class HoistableFinder:
         return resolve(node, self.system)
 
     def _inside(self, values: Iterable[Value | None]) -> bool:
-        return any(value in self.inside for value in values if value is not None)
+        return not self.inside.isdisjoint(values)
 
     def _split_cell(self, cell: Node) -> list[ResolvedOperation]:
         """Split a cell with a known input; return its input projection, or nothing."""
@@ -225,7 +225,7 @@ class HoistableFinder:
 
     def _is_row(self, node: Node, op_type: str) -> bool:
         """Does a node compute rows from rows and loop-invariant values?"""
-        if not any(value in self.rows for value in node.inputs):
+        if self.rows.isdisjoint(node.inputs):
             return False
         if self._inside(value for value in node.inputs if value not in self.rows):
             return False

@@ -137,7 +137,8 @@ class InputDescriptor:
     @property
     def buffer(self) -> Buffer:
         """The slot as memory."""
-        strides = strides_of(shape_with_capacity(self.shape, self.capacity), self.dtype.itemsize)
+        shape = self.shape if self.capacity is None else shape_with_capacity(self.shape, self.capacity)
+        strides = strides_of(shape, self.dtype.itemsize)
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
@@ -152,9 +153,9 @@ class SequenceInput(InputDescriptor):
         return SequenceBuffer("slot", self.slot, OBJECT_DTYPE, (), (), read_elements=self.peek)
 
 
-def shape_with_capacity(shape: Shape, capacity: Capacity | None) -> Shape:
+def shape_with_capacity(shape: Shape, capacity: Capacity) -> Shape:
     """The shape of a value's memory: its shape with the capacity along the growing axis."""
-    return shape if capacity is None else (*shape[: capacity[0]], capacity[1], *shape[capacity[0] + 1 :])
+    return (*shape[: capacity[0]], capacity[1], *shape[capacity[0] + 1 :])
 
 
 def with_unit_axes(x: Buffer, shape: Shape) -> Buffer:

@@ -63,7 +63,7 @@ def bind(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]) -> Kern
     """
     if not op.native:
         raise NoNativeKernel
-    if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
+    if op.pure and not op.sequences and not [i for i in inputs if i is not None and i.known is None]:
         return _fold(op, [i if i is None else i.known for i in inputs])
     return check_call_rank(OperatorBinder(inputs).bind(op))
 
@@ -74,7 +74,7 @@ def check_call_rank(bound: KernelBinding) -> KernelBinding:
     Raises:
         NoNativeKernel: a call exceeds the maximum number of axes.
     """
-    if any(len(call.outer) > MAX_OUTER for call in bound.calls):
+    if max([len(call.outer) for call in bound.calls], default=0) > MAX_OUTER:
         raise NoNativeKernel
     return bound
 
@@ -119,7 +119,7 @@ class OperatorBinder(CallEmitter):
             assigned.add(result.index)
             outputs.append(result)
         used = {x.index for call in self.calls for x in call.buffers if x.kind == "temp"}
-        used.update(x.index for x in outputs)
+        used.update([x.index for x in outputs])
         for k, temp in enumerate(self.temps):
             if isinstance(temp, np.ndarray) and k not in used:
                 self.temps[k] = 0  # unused constant, such as weights before packing

@@ -8,7 +8,7 @@ independent of dtypes and shapes; the engine binds instructions to kernels on fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from enum import IntEnum
 
@@ -167,11 +167,9 @@ class Plan:
         """The plan of a loop."""
         return next(plan for plan in self.loops if plan.loop is loop)
 
-    def body_positions(self, loop: int) -> Iterator[int]:
+    def body_positions(self, loop: int) -> list[int]:
         """Positions of the instructions directly in a loop's body (-1: the main graph), inner loops as their ENTER."""
-        for pc, instruction in enumerate(self.code):
-            if instruction.inside == loop:
-                yield pc
+        return [pc for pc, instruction in enumerate(self.code) if instruction.inside == loop]
 
 
 def compile_graph(graph: Graph) -> Plan:
@@ -208,12 +206,12 @@ class PlanCompiler:
     varies: dict[int, int] = field(default_factory=dict)
 
     def add_slot(self, value: Value) -> int:
-        if value not in self.plan.slot_of:
-            self.plan.slot_of[value] = len(self.plan.slots)
+        slot = self.plan.slot_of.setdefault(value, len(self.plan.slots))
+        if slot == len(self.plan.slots):
             self.plan.slots.append(value)
             if value.constant is not None:
-                self.plan.constants.append((self.plan.slot_of[value], value.constant))
-        return self.plan.slot_of[value]
+                self.plan.constants.append((slot, value.constant))
+        return slot
 
     def slot(self, value: Value, user: Node | str) -> int:
         if value.constant is not None:
@@ -258,10 +256,10 @@ class PlanCompiler:
         """See :attr:`Instruction.once`; records in which loop the outputs vary."""
         assert instruction.op is not None
         # Inner loops have higher indices.
-        varies = max((self.varies.get(slot, -1) for slot in instruction.inputs), default=-1)
+        varies = max([self.varies.get(slot, -1) for slot in instruction.inputs], default=-1)
         if instruction.op.random or not instruction.op.pure:
             varies = inside
-        self.varies.update((slot, varies) for slot in instruction.outputs)
+        self.varies.update(dict.fromkeys(instruction.outputs, varies))
         if varies == inside or not instruction.inputs:
             return -1
         while self.plan.loops[inside].parent != varies:
@@ -271,18 +269,15 @@ class PlanCompiler:
     def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
         """The instruction that runs ``run`` in place of ``node``."""
         system = self.plan.graph.system
-        inputs = tuple(self.optional_slot(value, node) for value in run.inputs)
-        is_constant = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
+        inputs = [-1 if value is None else self.slot(value, node) for value in run.inputs]
+        settled = self.plan.constant_values
+        is_constant = [value is None or value.constant is not None or value in settled for value in run.inputs]
         op = self.ops.get(run) or resolve(run, system)
         if op.pure and not op.random and all(is_constant):
-            self.plan.constant_values.update(value for value in node.outputs if value is not None)
+            settled.update(filter(None, node.outputs))
         op = with_packed_weights(run, op, system, is_constant)
-        outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
-        return Instruction(Opcode.NODE, node, op, inputs, outputs, inside=inside)
-
-    def is_settled(self, value: Value) -> bool:
-        """Does the value depend on constants only?"""
-        return value.constant is not None or value in self.plan.constant_values
+        outputs = [-1 if value is None else self.add_slot(value) for value in node.outputs]
+        return Instruction(Opcode.NODE, node, op, tuple(inputs), tuple(outputs), inside=inside)
 
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]

@@ -30,12 +30,12 @@ def has_known_trip_count(loop: Loop) -> bool:
 def _propagate(graph: Graph, system: System, varying: set[Value]) -> None:
     """Add all values computed from ``varying``, and random ones, to it."""
     for node in graph.nodes:
-        varies = any(value in varying for value in node.inputs)
+        varies = not varying.isdisjoint(node.inputs)
         for _, inner in bodies(node):
             if isinstance(node, Loop):
                 # Most values inside an inner loop vary; its outputs depend on its inputs.
                 varying.update(i.inner for i in node.invariants if i.outer in varying)
             _propagate(inner, system, varying)
-            varies = varies or any(value in varying for value in (*captured_values(inner), *inner.outputs))
+            varies = varies or not varying.isdisjoint((*captured_values(inner), *inner.outputs))
         if varies or is_random(node, system):
-            varying.update(value for value in node.outputs if value is not None)
+            varying.update(filter(None, node.outputs))

@@ -54,7 +54,7 @@ def bind_with_capacity(
     """
     if target is not None:
         return check_call_rank(_StridedBinder(inputs, target=target).bind(op))
-    if not op.native or all(i is None or i.capacity is None for i in inputs):
+    if not op.native or not [i for i in inputs if i is not None and i.capacity is not None]:
         return bind(op, inputs)
     span = variable_of([i.shape for i in inputs if i is not None])
     before = (span.min_valid, span.max_valid)

@@ -52,7 +52,7 @@ def test_each_iteration_carries_the_same(write_three_systems: Mapping[System, Pa
         expected.append(expected[-1] * np.array([0.5, -0.25], np.float32) + np.float32(1))
     for system, path in write_three_systems.items():
         model = loopdbg.load(path)
-        assert next(loops(model.graph)).system is system
+        assert loops(model.graph)[0].system is system
         message, outputs = record_carried(model, INPUTS)
         ((rows),) = message.values()
         values = [next(value for value in row.values() if value.dtype == np.float32) for row in rows]

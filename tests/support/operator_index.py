@@ -27,14 +27,16 @@ INDEX = {
 def render_index() -> str:
     """The contents of the file. Must run in a process that has imported no family so far."""
     results: dict[tuple[str, str, str], set[str]] = {}
-    register: Any = registry._register
+    register_all: Any = registry.register_all
 
-    def noted(system: Any, domain: str, op_types: Any, *more: Any) -> Any:
-        family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-        results.setdefault((system.value, domain, family), set()).update(op_types)
-        return register(system, domain, op_types, *more)
+    def noted(system: Any, rows: Any, domain: str = "", *more: Any) -> None:
+        frame: Any = sys._getframe(1)
+        frame = frame.f_back if frame.f_code.co_name == "_register" else frame
+        family = frame.f_globals["__name__"].rpartition(".")[2]
+        results.setdefault((system.value, domain, family), set()).update(op_type for op_type, _, _ in rows)
+        register_all(system, rows, domain, *more)
 
-    registry._register = noted
+    registry.register_all = noted
     for family in registry._FAMILY_MODULES:
         importlib.import_module(f"{registry.__package__}.{family}")
     lines = [_HEAD]

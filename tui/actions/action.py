@@ -108,7 +108,7 @@ def _stop_conditions(state: ScreenState, target: Target | None) -> Mapping[Condi
         Condition.CAN_ADVANCE: can_advance,
         Condition.CAN_STEP: can_advance and state.has_loops,
         Condition.CAN_STEP_NODE: can_advance and live,
-        Condition.CAN_ENTER: can_advance and (live or (loop is not None and next(loops(loop.body), None) is not None)),
+        Condition.CAN_ENTER: can_advance and (live or (loop is not None and bool(loops(loop.body)))),
         Condition.CAN_GO_BACK: can_go_back,
         Condition.CAN_GO_BACK_NODE: can_go_back and live,
         Condition.CAN_RESTART: can_go_back,

@@ -120,7 +120,7 @@ class ScreenState:
     @cached_property
     def has_loops(self) -> bool:
         """False for a model without any loop."""
-        return len(self.view.frames) > 1 or next(loops(self.main_graph), None) is not None
+        return len(self.view.frames) > 1 or bool(loops(self.main_graph))
 
     @cached_property
     def depth(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from ...errors import ModelError
@@ -37,13 +38,11 @@ def function_body_for(
     Raises:
         ModelError: an attribute has an unknown value.
     """
+    if _is_implemented(header.domain, header.op_type, header.version):
+        return None
     bound = scope.context.attributes
     if function_builder(header.domain, header.op_type) is not None:
         return build_function(header, decode_attributes(proto, header.version, bound, None, label)[0], label)
-    key = (System.ONNX, header.domain, header.op_type, header.version)
-    # The registry is asked last: for an unknown operator it imports all of its modules.
-    if layer_function(*key) is not None or find_definition(*key) is not None:
-        return None
     from onnx import defs  # only models with rare operators need schemas
 
     if not defs.has(header.op_type, header.version, header.domain):
@@ -77,6 +76,15 @@ def function_body_for(
     typed_defaults = [AttributeProto.FromString(default.SerializeToString()) for default in defaults if default.type]
     cast(Any, function).attribute_proto = [*function.attribute_proto, *typed_defaults]
     return function
+
+
+@cache
+def _is_implemented(domain: str, op_type: str, version: int) -> bool:
+    if function_builder(domain, op_type) is not None:
+        return False
+    key = (System.ONNX, domain, op_type, version)
+    # The registry is asked last: for an unknown operator it imports all of its modules.
+    return layer_function(*key) is not None or find_definition(*key) is not None
 
 
 def _newest_version(versions: Sequence[int], version: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from ...graph.topological_order import topological_order as positions
 from .proto import AttributeProto, GraphProto, NodeProto
@@ -19,28 +19,28 @@ def topological_node_order(nodes: Sequence[NodeProto]) -> list[int]:
             producers.setdefault(name, position)
     producers.pop("", None)
     # Fast path: the file is in order.
-    if all(producers.get(name, -1) < k for k, node in enumerate(nodes) for name in _names_read(node)):
+    names_read = [_names_read(node) for node in nodes]
+    if not [name for k, names in enumerate(names_read) for name in names if producers.get(name, -1) >= k]:
         return list(range(len(nodes)))
-    needs = [{producers[name] for name in _names_read(node) if name in producers} - {k} for k, node in enumerate(nodes)]
+    needs = [{producers[name] for name in names if name in producers} - {k} for k, names in enumerate(names_read)]
     order = positions(needs)
     placed = set(order)
     return order + [position for position in range(len(nodes)) if position not in placed]
 
 
-def _names_read(node: NodeProto) -> Iterator[str]:
+def _names_read(node: NodeProto) -> list[str]:
     """Names that a node reads from its graph, including captures of its inner graphs."""
-    yield from node.input
+    names = list(node.input)
     for attribute in node.attribute:
         if attribute.type == AttributeProto.GRAPH:
-            yield from _names_captured(attribute.g)
+            names += _names_captured(attribute.g)
+    return names
 
 
-def _names_captured(graph: GraphProto) -> Iterator[str]:
-    defined = {*_names(graph.input), *_names(graph.initializer), *(name for node in graph.node for name in node.output)}
+def _names_captured(graph: GraphProto) -> list[str]:
+    defined = {info.name for info in (*graph.input, *graph.initializer)}
+    read = [info.name for info in graph.output]
     for node in graph.node:
-        yield from (name for name in _names_read(node) if name not in defined)
-    yield from (info.name for info in graph.output if info.name not in defined)
-
-
-def _names(infos: Iterable[object]) -> Iterator[str]:
-    return (str(getattr(info, "name", "")) for info in infos)
+        defined.update(node.output)
+        read += _names_read(node)
+    return [name for name in read if name not in defined]

@@ -284,7 +284,7 @@ def _is_constant(value: Value, sources: OnnxProducerMap) -> bool:
 
 def _own_values(body: Graph) -> set[Value]:
     """The values that a body itself defines."""
-    computed = (value for node in body.nodes for value in node.outputs if value is not None)
+    computed = [value for node in body.nodes for value in node.outputs if value is not None]
     return {*body.inputs, *body.constants, *computed}
 
 

@@ -318,7 +318,7 @@ class _OnnxGraphReader:
 
     def read_nodes(self, scope: NameScope) -> None:
         order = topological_node_order(scope.proto.node)
-        if any(position != k for k, position in enumerate(order)):
+        if order != list(range(len(order))):
             body_text = "onnxruntime and OpenVINO sort the main graph alone: each refuses this body"
             sentence = body_text if scope.location_text else "onnxruntime sorts them as well"
             self.notes.append(
@@ -335,8 +335,9 @@ class _OnnxGraphReader:
 
     def read_node(self, proto: NodeProto, scope: NameScope) -> None:
         header = self._header(proto, scope)
-        # The origin is decoded lazily, for errors: it takes longer than the rest of the name.
-        label = f"{header.describe()}{scope.location_text}"
+        # For errors, which get its full description with the origin: decoding that takes longer than the rest.
+        domain = f"{header.domain} " if header.domain else ""
+        label = f"{header.op_type} '{header.name}' ({domain}opset {header.version}){scope.location_text}"
         header.source = node_origin_source(proto, scope.context.source)
         try:
             self._read_node(proto, header, scope, label)

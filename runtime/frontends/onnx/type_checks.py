@@ -5,9 +5,9 @@ Element types that an operator's version does not allow (docs/semantics.md 3.6),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from os import PathLike, fspath
 from os.path import splitext
 from typing import Any
@@ -60,12 +60,14 @@ def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
     return list(notes.values())
 
 
-def _nodes(graph: Graph) -> Iterator[Node]:
+def _nodes(graph: Graph) -> list[Node]:
     """The nodes in the file, including inner ones."""
+    nodes = []
     for node in nodes_in_file(graph):
-        yield node
+        nodes.append(node)
         for _, inner in bodies(node):
-            yield from _nodes(inner)
+            nodes += _nodes(inner)
+    return nodes
 
 
 @cache
@@ -75,10 +77,11 @@ def _allowed_types(op_type: str, domain: str, version: int) -> tuple[tuple[froze
     if schema is None:
         return (), False
     constraints = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
-    inputs = tuple(constraints.get(formal.type_str, frozenset([formal.type_str])) for formal in schema.inputs)
-    return inputs, bool(inputs) and schema.inputs[-1].option.name == "Variadic"
+    inputs = [constraints.get(formal.type_str, frozenset([formal.type_str])) for formal in schema.inputs]
+    return tuple(inputs), bool(inputs) and schema.inputs[-1].option.name == "Variadic"
 
 
+@lru_cache(maxsize=256)
 def schema_type_text(kind: ValueType) -> str | None:
     """A type in the syntax of schemas, ``tensor(float)``; None where it is unknown."""
     if isinstance(kind, TensorType):

@@ -111,6 +111,9 @@ class UnsupportedTypePruner:
 
     def _cause(self, node: Node) -> _ExclusionCause | None:
         """Why a node cannot run; None where it can."""
+        reason = _MAP_OPERATORS.get((node.domain, node.op_type))
+        if not self.types and not self.causes and reason is None:
+            return None
         values = [value for value in node.inputs if value is not None]
         values += [value for _, inner in bodies(node) for value in (*inner.inputs, *inner.outputs)]
         for value in values:
@@ -118,7 +121,6 @@ class UnsupportedTypePruner:
                 return self.causes[value]
         values += [value for value in node.outputs if value is not None]
         unsupported = next((value for value in values if value in self.types), None)
-        reason = _MAP_OPERATORS.get((node.domain, node.op_type))
         if unsupported is not None:
             reason = f"the type of '{unsupported.name}' is {self.types[unsupported]}"
         return None if reason is None else _ExclusionCause(node.describe(), reason)

@@ -35,7 +35,7 @@ def expand_recurrent_operators(graph: Graph) -> None:
         ModelError: invalid attributes or inputs of an operator.
         UnsupportedError: an unknown activation.
     """
-    if any(_RECURRENT_NAME.search(node.op_type) for node in walk(graph)):
+    if _RECURRENT_NAME.search(" ".join({node.op_type for node in walk(graph)})):
         from . import expansion
 
         expansion.expand_recurrent_operators(graph)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...graph import Array
 from ...kernels.strided_iteration import choose_inner_axis, coalesce_axes, iteration_axes, stride_along
-from ...ops.kernel_lookup import shape_and_strides, strides_of
+from ...ops.kernel_lookup import shapes_and_strides, strides_of
 from ...ops.primitives import NoNativeKernel
 from ...ops.registry import ResolvedOperator
 from ...record import record
@@ -307,7 +307,7 @@ class _GroupBuilder:
         """Check that a step can run in blocks after the previous steps."""
         if step.fold is not None or not step.kernel.exact:
             # For an inner axis other than the last, NumPy's summation depends on the extents.
-            rows = coalesce_axes(iteration_axes(step.shape, [shape_and_strides(x) for x in step.buffers]))
+            rows = coalesce_axes(iteration_axes(step.shape, shapes_and_strides(step.buffers)))
             if rows and choose_inner_axis(rows) != len(rows) - 1:
                 raise _NotBlockwise
         for buffer in step.inputs:

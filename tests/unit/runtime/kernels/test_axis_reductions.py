@@ -54,7 +54,7 @@ def reduce_into(function: np.ufunc, x: Array, axis: int, out: Array) -> Array:
     """Into ``out``, which has any strides and holds what to begin with."""
     kernel = kernel_lookup.reduction_kernel(function, x.dtype)
     spread = (x.shape, kernel_lookup.reduction_strides(out, (axis,)))
-    assert run_kernel(kernel, (out, x, out), *plan_loops(x.shape, (spread, kernel_lookup.shape_and_strides(x), spread)))  # type: ignore[arg-type]
+    assert run_kernel(kernel, (out, x, out), *plan_loops(x.shape, (spread, (x.shape, x.strides), spread)))  # type: ignore[arg-type]
     return out
 
 

@@ -241,7 +241,7 @@ def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
         begin = rng.standard_normal((1, 2 * m)).astype(dtype)
         out, result = begin[:, :m].copy(), begin[:, :m]
         spread = (x.shape, kernel_lookup.reduction_strides(out, (0,)))
-        layouts = (spread, kernel_lookup.shape_and_strides(x), spread)
+        layouts = (spread, (x.shape, x.strides), spread)
         assert loop_nest.run_kernel(kernel, (out, x, out), *plan_loops(x.shape, layouts))  # type: ignore[arg-type]
         for row in x:
             result = computed(function, result, np.ascontiguousarray(row[None]))

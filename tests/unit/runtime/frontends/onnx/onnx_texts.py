@@ -23,7 +23,7 @@ def read_text(text: str, opset: int = 16, imports: str = "") -> Graph:
 
 def read_loop(text: str, opset: int = 16) -> Loop:
     """The first loop of a model."""
-    return next(loops(read_text(text, opset)))
+    return loops(read_text(text, opset))[0]
 
 
 def assert_refused(model: str | onnx.ModelProto, *words: str, opset: int = 16, imports: str = "") -> ModelError:
