@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..runtime.frame import BodyNode, CarriedValue, FrameValues
@@ -64,7 +64,7 @@ class IterationLookup(Protocol):
 
 
 class FrameReader(FrameProtocol, Protocol):
-    """What a session reads of a loop at a stop: of its engine, or of a recording. Frames and snapshots are made of it.
+    """What a session reads of a loop at a stop: of its engine, or of a recording. Frames and states are made of it.
 
     ``evolution``: the histories of the values over all iterations so far, as numbers.
     """
@@ -84,8 +84,11 @@ class FrameReader(FrameProtocol, Protocol):
         """
 
     def by_reference(self) -> FrameReader:
-        """A reader for a snapshot, which may give references to large tensors
-        (:class:`.statistics.tensor_ref.TensorRef`), valid until the session moves."""
+        """A reader that may give references to large tensors (:class:`.statistics.tensor_ref.TensorRef`), valid until
+        the session moves."""
+
+    def history_reader(self) -> Callable[[], Evolution]:
+        """A function that gives ``evolution`` as it is now, also after the session has moved."""
 
     def boundary(self, iteration: int) -> FrameProtocol | None:
         """The loop at the boundary before an iteration of this entry; None if it is unknown."""

@@ -146,7 +146,7 @@ class FrameInternals:
     @property
     def back_edges(self) -> list[CarriedValue]:
         plans = self.plan.edges if self.plan else []
-        edges = []
+        edges: list[CarriedValue] = []
         for k, (e, current) in enumerate(zip(plans, self.copy_slots([e.param for e in plans]), strict=True)):
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if self.at_boundary:
@@ -163,7 +163,13 @@ class FrameInternals:
 
     @property
     def nodes(self) -> list[BodyNode]:
-        return self._read_nodes() if self._nodes is None else self._nodes
+        if self._nodes is None:
+            self._nodes = self._read_nodes()
+            for entry in self._nodes:
+                for value in entry.node.outputs:
+                    if value is not None:
+                        self._states[value] = entry.state
+        return self._nodes
 
     @property
     def values(self) -> FrameValues:
@@ -260,14 +266,6 @@ class FrameInternals:
     # -- the body
 
     def _read_nodes(self) -> list[BodyNode]:
-        self._nodes = self._find_nodes()
-        for entry in self._nodes:
-            for value in entry.node.outputs:
-                if value is not None:
-                    self._states[value] = entry.state
-        return self._nodes
-
-    def _find_nodes(self) -> list[BodyNode]:
         engine = self.engine
         code = engine.plan.code
         boundary, stopped_by = self.at_boundary, self.stopped_by
@@ -298,7 +296,8 @@ class FrameInternals:
             elif instruction.node is not None and instruction.kind is not Opcode.HEAD:
                 skipped = pc < current_pc and bool(branches) and any(not taken for _, _, taken in branches)
                 state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < current_pc else NodeState.TODO
-                is_inside = instruction.kind is Opcode.ENTER and pc < current_pc <= self._exit_of(pc)
+                exit_pc = engine.plan.loops[instruction.loop].exit if instruction.kind is Opcode.ENTER else pc
+                is_inside = pc < current_pc <= exit_pc
                 if (pc == current_pc or is_inside) and not ended:
                     state = NodeState.NEXT
                 if ended and pc > condition_end:
@@ -306,15 +305,9 @@ class FrameInternals:
                 nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
                 if instruction.kind is Opcode.BRANCH:
                     branches.append((instruction.node, "then", engine.loops.branch_taken(pc)))
-                elif instruction.kind is Opcode.ENTER:
-                    step = self._exit_of(pc) + 1 - pc
+                step = exit_pc + 1 - pc
             pc += step
         return nodes
-
-    def _exit_of(self, enter: int) -> int:
-        plan = self.engine.plan
-        exit_: int = plan.loops[plan.code[enter].loop].exit
-        return exit_
 
     def is_computed(self, value: Value) -> bool:
         """True if the running iteration has computed the value."""

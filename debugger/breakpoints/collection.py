@@ -23,20 +23,21 @@ class Breakpoints(Sequence[Breakpoint]):
 
     def __init__(self, context: BreakpointContext) -> None:
         self._context = context
-        self._breakpoints: list[Breakpoint] = []
+        #: By number. Only methods change it.
+        self.in_order: list[Breakpoint] = []
         self._next_number = 1
 
     def __repr__(self) -> str:
-        return repr(self._breakpoints)
+        return repr(self.in_order)
 
     def __iter__(self) -> Iterator[Breakpoint]:
-        return iter(list(self._breakpoints))
+        return iter(list(self.in_order))
 
     def __len__(self) -> int:
-        return len(self._breakpoints)
+        return len(self.in_order)
 
     def __getitem__(self, position: Any) -> Any:
-        return self._breakpoints[position]
+        return self.in_order[position]
 
     def by_number(self, number: int) -> Breakpoint:
         """The breakpoint with a number.
@@ -44,7 +45,7 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: there is none.
         """
-        return find_by_number("breakpoint", self._breakpoints, number)
+        return find_by_number("breakpoint", self.in_order, number)
 
     def add(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
         """Set a breakpoint at a location in the syntax of the ``break`` command: ``iter 40``, ``line 3``, ``h_new``,
@@ -72,7 +73,7 @@ class Breakpoints(Sequence[Breakpoint]):
             UsageError: there is none with that number.
         """
         breakpoint_ = self.by_number(number)
-        self._breakpoints.remove(breakpoint_)
+        self.in_order.remove(breakpoint_)
         self._context.uninstall_breakpoint(breakpoint_)
 
     def set_condition(self, breakpoint_: Breakpoint, text: str) -> None:
@@ -115,7 +116,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """At the model's end: the breakpoints whose expression never had a value, with the reason."""
         entered = {total.path for total in self._context.totals if total.entries}
         reports = []
-        for entry in self._breakpoints:
+        for entry in self.in_order:
             if entry.kind is not Trigger.CONDITION or entry.evaluated or not entry.enabled or entry.expression is None:
                 continue
             symbols = self._context.symbols
@@ -128,23 +129,21 @@ class Breakpoints(Sequence[Breakpoint]):
 
     def clear(self) -> None:
         """Delete all."""
-        for breakpoint_ in list(self._breakpoints):
+        for breakpoint_ in list(self.in_order):
             self.delete(breakpoint_.number)
 
     def marked_nodes(self) -> set[Node]:
         """The nodes with a breakpoint, and the loops with a breakpoint at every boundary."""
         loops = self._context.symbols.loops
-        marked = {node for entry in self._breakpoints for node in entry.nodes}
-        marked.update(
-            loops[k].loop for entry in self._breakpoints if entry.kind is Trigger.BOUNDARY for k in entry.loops
-        )
+        marked = {node for entry in self.in_order for node in entry.nodes}
+        marked.update(loops[k].loop for entry in self.in_order if entry.kind is Trigger.BOUNDARY for k in entry.loops)
         return marked
 
     def find_hits(self, frame: FrameReader, node: Node | None = None, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that hit at the boundary of a frame, or before a node in it; counts hits and prints
         logpoints, unless ``silently``."""
         hits = []
-        for breakpoint_ in list(self._breakpoints):
+        for breakpoint_ in list(self.in_order):
             if not (breakpoint_.enabled and breakpoint_.hit(frame, node)):
                 continue
             if silently:
@@ -183,7 +182,7 @@ class Breakpoints(Sequence[Breakpoint]):
             self._check_expression(expression, breakpoint_)
         breakpoint_.number, breakpoint_.temporary, breakpoint_.log = self._next_number, temporary, template
         self._next_number += 1
-        self._breakpoints.append(breakpoint_)
+        self.in_order.append(breakpoint_)
         self._context.install_breakpoint(breakpoint_)
         self._context.prime_breakpoints(breakpoint_)
         return breakpoint_

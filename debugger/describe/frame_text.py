@@ -12,7 +12,7 @@ from .termination import end_reason
 
 
 class FramePosition(Protocol):
-    """The position of a live, recorded or snapshot frame."""
+    """The position of a frame, live or recorded, or of its state."""
 
     @property
     def iteration(self) -> int: ...

@@ -1,1 +1,1 @@
-"""Other front ends, as thin over a session and its snapshot as the screen is."""
+"""Other front ends, as thin over a session and the state of its stop as the screen is."""

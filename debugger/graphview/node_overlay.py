@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...runtime.frame import CarriedValue, NodeState, frame_reader
-from ...runtime.graph import If, Loop, Node, ScanOutput, Value, bodies
-from ..describe.frame_text import position_text
+from ...runtime.frame import NodeState, frame_reader
+from ...runtime.graph import If, Loop, Node, ScanOutput, bodies
 from ..frame_protocol import FrameProtocol, FrameReader
+from ..frame_state import FrameState, read_frame
 from ..statistics.tensor_ref import TensorRef
 from ..value_text import statistics_of
 from .graph_view import BoxKind, GraphBox, GraphView
@@ -20,56 +20,18 @@ from .graph_view import BoxKind, GraphBox, GraphView
 FINITE_CHECK_MAX_ELEMENTS = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
-class GraphFrameState:
-    """The state of a frame. ``between_iterations``: at a boundary, or ended; ``read_value``: whether a value is known,
-    and the value, at a boundary of the previous iteration; ``slices_are_next``: slices are those of the next one.
-
-    ``carried``: in the order of back edges; ``scans``: the length and shape of each scan output; ``position_text``:
-    ``in iteration 3``.
-    """
-
-    iteration: int = 0
-    trip_count: int | None = None
-    between_iterations: bool = False
-    running: bool = True
-    slices_are_next: bool = False
-    position_text: str = ""
-    node_states: Mapping[Node, NodeState] = field(default_factory=dict)
-    read_value: Callable[[Value], tuple[bool, Any]] = lambda value: (False, None)
-    carried: tuple[CarriedValue, ...] = ()
-    scans: tuple[tuple[int, tuple[int, ...]], ...] = ()
-
-
 #: The running frames by loop; None for the main graph.
-GraphFrameStates = Mapping[Loop | None, GraphFrameState]
+FramesByLoop = Mapping[Loop | None, FrameState]
 
 
-def frame_states(frame: FrameProtocol) -> GraphFrameStates:
+def frames_by_loop(frame: FrameProtocol) -> FramesByLoop:
     """The states of a frame and its enclosing frames."""
-    states: dict[Loop | None, GraphFrameState] = {}
+    states: dict[Loop | None, FrameState] = {}
     current: FrameReader | None = frame_reader(frame)
     while current is not None:
-        states[current.loop] = _frame_state(current)
+        states[current.loop] = read_frame(current.by_reference())
         current = current.around
     return states
-
-
-def _frame_state(frame: FrameReader) -> GraphFrameState:
-    loop = frame.loop
-    scans = () if loop is None else tuple(frame.scan_tail(k, 0)[:2] for k in range(len(loop.scan_outputs)))
-    return GraphFrameState(
-        frame.iteration,
-        frame.trip_count,
-        loop is not None and frame.at_boundary,
-        True,
-        True,
-        "" if loop is None else position_text(frame),
-        {entry.node: entry.state for entry in frame.nodes},
-        frame.read,
-        tuple(frame.back_edges),
-        scans,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,33 +49,33 @@ class NodeOverlay:
     loop_progress: Mapping[int, str] = field(default_factory=dict)
 
 
-def build_overlay(view: GraphView, states: GraphFrameStates) -> NodeOverlay:
+def build_overlay(view: GraphView, frames: FramesByLoop) -> NodeOverlay:
     """The overlay of a view; empty if its loop does not run."""
-    state = states.get(view.frame)
-    running = {k: _progress_text(states[box.node]) for k, box in _loop_boxes(view) if box.node in states}  # type: ignore[index]
-    if state is None:
+    frame = frames.get(view.frame)
+    running = {k: _progress_text(frames[box.node]) for k, box in _loop_boxes(view) if box.node in frames}  # type: ignore[index]
+    if frame is None:
         return NodeOverlay(loop_progress=running)
-    reader = _BoxValueReader(view, state)
+    reader = _BoxValueReader(view, frame)
     values = {k: value for k, box in enumerate(view.boxes) for known, value in [reader.value(box)] if known}
     checker = _FiniteChecker(FINITE_CHECK_MAX_ELEMENTS)
     boxes = list(enumerate(view.boxes))
-    node_states = {k: state.node_states.get(box.node) for k, box in boxes if box.node is not None}
-    next_box = find_next_box(view, state)
+    node_states = {k: frame.states.get(box.node) for k, box in boxes if box.node is not None}
+    next_box = find_next_box(view, frame)
     return NodeOverlay(
         values,
         frozenset(k for k in values if reader.is_stale(view.boxes[k], node_states.get(k))),
         next_box,
         frozenset(k for k, value in values.items() if checker.is_non_finite(value)),
         frozenset(k for k, node_state in node_states.items() if node_state is NodeState.SKIPPED),
-        {k: state.scans[index] for k, index in reader.scan_boxes() if index < len(state.scans)},
+        {k: (frame.scans[index].count, frame.scans[index].shape) for k, index in reader.scan_boxes()},
         running,
     )
 
 
-def find_next_box(view: GraphView, state: GraphFrameState) -> int | None:
+def find_next_box(view: GraphView, frame: FrameState) -> int | None:
     """The box of the next node, or of the If that contains it; None if neither is in the view."""
-    node = next((node for node, state in state.node_states.items() if state is NodeState.NEXT), None)
-    if node is None or not state.running:
+    node = next((node for node, state in frame.states.items() if state is NodeState.NEXT), None)
+    if node is None or not frame.is_running:
         return None
     return next((k for k, box in enumerate(view.boxes) if box.node is node or _is_inside_if(box.node, node)), None)
 
@@ -129,44 +91,43 @@ def _loop_boxes(view: GraphView) -> Iterator[tuple[int, GraphBox]]:
     return ((k, box) for k, box in enumerate(view.boxes) if isinstance(box.node, Loop))
 
 
-def _progress_text(state: GraphFrameState) -> str:
-    limit = "" if state.trip_count is None else f" / {state.trip_count}"
-    return f"iteration {state.iteration}{limit}"
+def _progress_text(frame: FrameState) -> str:
+    limit = "" if frame.trip_count is None else f" / {frame.trip_count}"
+    return f"iteration {frame.iteration}{limit}"
 
 
 class _BoxValueReader:
-    """Reads the values of boxes in a frame state."""
+    """Reads the values of boxes in a frame."""
 
-    def __init__(self, view: GraphView, state: GraphFrameState) -> None:
-        self._frame_state = state
+    def __init__(self, view: GraphView, frame: FrameState) -> None:
+        self._frame = frame
         self._view = view
         edges = [] if view.loop is None else view.loop.back_edges
-        self._carried_by_edge = dict(zip(edges, state.carried, strict=False))
+        self._carried_by_edge = dict(zip(edges, frame.back_edges, strict=False))
         self._producers = {wire.value: view.boxes[wire.source].node for wire in view.wires}
 
     def value(self, box: GraphBox) -> tuple[bool, Any]:
         """Whether the value of a box is known, and the value."""
-        state = self._frame_state
+        frame = self._frame
         carried = self._carried_by_edge.get(box.edge) if box.edge is not None else None
         if carried is not None:
-            if box.kind is BoxKind.CARRIED and not state.between_iterations:
+            if box.kind is BoxKind.CARRIED and not frame.at_boundary:
                 return True, carried.previous
             return carried.ready, carried.value
-        if box.kind is BoxKind.ITERATION and state.between_iterations and state.running:
+        if box.kind is BoxKind.ITERATION and frame.at_boundary and frame.is_running:
             # The number of the next iteration, consistent with the carried values.
-            return True, np.int64(state.iteration)
+            return True, np.int64(frame.iteration)
         producer = box.node or (self._producers.get(box.values[0]) if box.values else None)
-        node_state = NodeState.DONE if producer is None else state.node_states.get(producer)
-        has_run = node_state is NodeState.DONE or (state.between_iterations and state.iteration > 0)
+        node_state = NodeState.DONE if producer is None else frame.states.get(producer)
+        has_run = node_state is NodeState.DONE or (frame.at_boundary and frame.iteration > 0)
         if not box.values or not has_run or node_state is NodeState.SKIPPED:
             return False, None
-        return state.read_value(box.values[0])
+        return frame.read(box.values[0])
 
     def is_stale(self, box: GraphBox, node_state: NodeState | None) -> bool:
         """Whether the value of a box is from the previous iteration."""
         new = box.edge is not None or box.kind is BoxKind.ITERATION or node_state is NodeState.DONE
-        new = new or box.kind is BoxKind.CAPTURED or (box.kind is BoxKind.SLICED and self._frame_state.slices_are_next)
-        return self._frame_state.between_iterations and not new
+        return self._frame.at_boundary and not (new or box.kind is BoxKind.CAPTURED)
 
     def scan_boxes(self) -> Iterator[tuple[int, int]]:
         """The boxes of scan outputs, and the index of each output."""

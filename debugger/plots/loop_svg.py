@@ -11,13 +11,14 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Loop, Node
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.text import did_you_mean, escape_unprintable
+from ..describe.frame_text import position_text
 from ..describe.node_text import NodeFormatter
 from ..frame_protocol import FrameProtocol
 from ..graphview.build_view import build_graph_view
 from ..graphview.focus_subgraph import focus_subgraph
 from ..graphview.graph_view import INPUT_KINDS, BackEdgeArc, BoxKind, GraphBox, GraphView, GraphWire
 from ..graphview.layered_layout import compute_layout
-from ..graphview.node_overlay import GraphFrameStates, NodeOverlay, build_overlay, frame_states
+from ..graphview.node_overlay import FramesByLoop, NodeOverlay, build_overlay, frames_by_loop
 from ..value_text import value_text
 from .vector_drawing import CHARACTER_WIDTH_PX, DrawnPath, DrawnRect, DrawnText, VectorDrawing
 
@@ -55,13 +56,13 @@ def loop_svg(
     >>> text[:42]
     '<svg xmlns="http://www.w3.org/2000/svg" vi'
     """
-    return draw_loop(graph, loop, {} if frame is None else frame_states(frame), opened).svg()
+    return draw_loop(graph, loop, {} if frame is None else frames_by_loop(frame), opened).svg()
 
 
 def draw_loop(
-    graph: Graph, loop: Loop | None, states: GraphFrameStates, opened: Collection[Node] = (), name: str | None = None
+    graph: Graph, loop: Loop | None, frames: FramesByLoop, opened: Collection[Node] = (), name: str | None = None
 ) -> VectorDrawing:
-    """The drawing of :func:`loop_svg`; ``states``: of the running frames; ``name``: restrict a large body to the
+    """The drawing of :func:`loop_svg`; ``frames``: of the running frames; ``name``: restrict a large body to the
     neighbourhood of this value.
 
     Raises:
@@ -70,7 +71,7 @@ def draw_loop(
     view = build_graph_view(
         graph if loop is None else loop.body, loop, NodeFormatter(ProducerMap.for_graph(graph)), opened
     )
-    return draw_graph_view(view if name is None else focus_subgraph(view, _find_named_box(view, name)), states)
+    return draw_graph_view(view if name is None else focus_subgraph(view, _find_named_box(view, name)), frames)
 
 
 def _find_named_box(view: GraphView, name: str) -> int:
@@ -88,12 +89,12 @@ def _find_named_box(view: GraphView, name: str) -> int:
     return by_name[name]
 
 
-def draw_graph_view(view: GraphView, states: GraphFrameStates) -> VectorDrawing:
+def draw_graph_view(view: GraphView, frames: FramesByLoop) -> VectorDrawing:
     """Draw a view with its title and colour legend."""
-    graph = _PositionedGraph(view, states)
+    graph = _PositionedGraph(view, frames)
     drawing = VectorDrawing(graph.width + 2 * _MARGIN_PX, 0)
     drawing.elements.append(
-        DrawnText(_MARGIN_PX, _MARGIN_PX + _LINE_HEIGHT_PX / 2, _view_title(view, states), bold=True)
+        DrawnText(_MARGIN_PX, _MARGIN_PX + _LINE_HEIGHT_PX / 2, _view_title(view, frames), bold=True)
     )
     top = _MARGIN_PX + 1.5 * _LINE_HEIGHT_PX
     graph.draw(drawing, _MARGIN_PX, top)
@@ -107,12 +108,12 @@ def draw_graph_view(view: GraphView, states: GraphFrameStates) -> VectorDrawing:
     return drawing
 
 
-def _view_title(view: GraphView, states: GraphFrameStates) -> str:
+def _view_title(view: GraphView, frames: FramesByLoop) -> str:
     if view.loop is None:
         return "main graph"
-    state = states.get(view.loop)
-    limit = "" if state is None or state.trip_count is None else f" of {state.trip_count}"
-    position = "" if state is None else f", {state.position_text}{limit}"
+    frame = frames.get(view.loop)
+    limit = "" if frame is None or frame.trip_count is None else f" of {frame.trip_count}"
+    position = "" if frame is None else f", {position_text(frame)}{limit}"
     return escape_unprintable(f"{view.loop.op_type} '{view.loop.name}'{position}")
 
 
@@ -129,10 +130,10 @@ class _NodeStyle:
 class _PositionedGraph:
     """A view with positions in pixels."""
 
-    def __init__(self, view: GraphView, states: GraphFrameStates) -> None:
+    def __init__(self, view: GraphView, frames: FramesByLoop) -> None:
         self._view = view
-        self._overlay = build_overlay(view, states)
-        self._node_styles = [_node_style(k, box, self._overlay, states) for k, box in enumerate(view.boxes)]
+        self._overlay = build_overlay(view, frames)
+        self._node_styles = [_node_style(k, box, self._overlay, frames) for k, box in enumerate(view.boxes)]
         self._layout = compute_layout(view, [s.width for s in self._node_styles], _BOX_GAP_X_PX, _WIRE_GAP_PX)
         self._labels = {arc: _arc_label(arc, view, self._overlay) for arc in view.arcs}
         # The leftmost arc is the outermost, so that arcs do not cross.
@@ -294,12 +295,12 @@ def _box_style(k: int, box: GraphBox, overlay: NodeOverlay) -> str:
     return "enters" if box.kind in INPUT_KINDS else "plain"
 
 
-def _node_style(k: int, box: GraphBox, overlay: NodeOverlay, states: GraphFrameStates) -> _NodeStyle:
+def _node_style(k: int, box: GraphBox, overlay: NodeOverlay, frames: FramesByLoop) -> _NodeStyle:
     lines = [(_shorten_middle(box.name, _NAME_MAX_CHARS), "text"), (_subtitle(k, box, overlay), "dim")]
     if k in overlay.values and box.kind is not BoxKind.SCAN:
         style = "odd" if k in overlay.non_finite else "dim" if k in overlay.stale else "next"
         lines.append((_value_label(overlay.values[k]), style))
-    graphs = tuple(_PositionedGraph(view, states) for view in box.subgraphs)
+    graphs = tuple(_PositionedGraph(view, frames) for view in box.subgraphs)
     width = max(len(text) for text, _ in lines) * CHARACTER_WIDTH_PX + 2 * _BOX_PADDING_PX
     height = len(lines) * _LINE_HEIGHT_PX + _BOX_PADDING_PX
     if graphs:

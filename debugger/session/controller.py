@@ -53,6 +53,7 @@ class Controller(ABC):
 
     def __init__(self, model: Model, symbols: SymbolTable, inputs: Mapping[str, Data]) -> None:
         self.model = model
+        self.model_name = model.name
         self.symbols = symbols
         self.inputs = dict(inputs)
         #: Names of the inputs that a restart replaced.
@@ -142,6 +143,10 @@ class Controller(ABC):
     @abstractmethod
     def frames(self) -> Sequence[FrameReader]:
         """The main graph, then all running loops, outermost first."""
+
+    def frames_by_reference(self) -> Sequence[FrameReader]:
+        """As :attr:`frames`, with references to large tensors."""
+        return self.frames
 
     def reader_of(self, frame: Any) -> FrameReader:
         """The reader of a given frame; for None of the innermost.

@@ -151,6 +151,10 @@ class LiveController(Controller):
     def frames(self) -> list[LiveFrameReader]:
         return [self._frame(index) for index in (MAIN_GRAPH, *self.engine.stack)]
 
+    def frames_by_reference(self) -> list[LiveFrameReader]:
+        loops = (MAIN_GRAPH, *self.engine.stack)
+        return [LiveFrameReader(self._timeline, index, self.session_lock, uses_references=True) for index in loops]
+
     def _frame(self, index: int) -> LiveFrameReader:
         """The frame of a loop, cached within an epoch because it caches computed values."""
         epoch = self.engine.epoch
@@ -375,7 +379,7 @@ class LiveController(Controller):
                 engine.clear_stops()
                 self._refuse_infinite_loops(destination)
                 destination.arm(engine)
-                if not quietly and len(self.breakpoints):
+                if not quietly and self.breakpoints.in_order:
                     self._installer.install(self.breakpoints)
                 event, index = self._resume(raising)
                 if event == "end":
@@ -466,7 +470,7 @@ class LiveController(Controller):
 
     def _current_hits(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that hit at the current position."""
-        if not self.breakpoints:
+        if not self.breakpoints.in_order:
             return []
         return self.breakpoints.find_hits(
             self.frame, None if self.is_at_boundary() else self._node_at(self.engine.pc), silently=silently
@@ -607,15 +611,15 @@ class LiveController(Controller):
             self._last_loop = self._timeline.last_exited_loop()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
+        frame = self.frame
         if event == "node":
             node = self._node_at(self.engine.pc)
             text = f"before {node.op_type} '{escape_unprintable(node.name)}'"
             if stack:
-                text += f" in iteration {self.frame.iteration} of {loop_label(self.frame.loop)}"
+                text += f" in iteration {frame.iteration} of {loop_label(frame.loop)}"
             elif not self.model.loops:
                 text += "; the model has no loop"
-            return stop_in(self.frame, Reason.NODE, text, node)
-        frame = self.frame
+            return stop_in(frame, Reason.NODE, text, node)
         if event == "limit":
             text = f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations"
             return stop_in(frame, Reason.LIMIT, text)

@@ -24,6 +24,7 @@ from ..breakpoints.breakpoint import Breakpoint
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.location_parser import MAX_ITERATION
 from ..expression.tokens import quote
+from ..frame_state import read_frame
 from ..scope.iteration_values import IterationValues
 from ..statistics.value_history import Evolution, ValueHistory
 from .boundary import Boundary
@@ -31,7 +32,6 @@ from .controller import ClosedController, Controller
 from .live_controller import LiveController
 from .live_status import LiveStatus
 from .session_frames import SessionFrame
-from .snapshot import snapshot_frame
 from .source_listing import SourceListing, list_source
 from .stop import Reason, Stop
 from .timeline import Branch
@@ -709,9 +709,9 @@ class Session:
         [('half = x * 0.5', '1.0')]
         """
         state = self.controller
-        snapshot = snapshot_frame(state.reader_of(frame))
+        frame_state = read_frame(state.reader_of(frame).by_reference())
         return list_source(
-            state.symbols.pseudo_code, snapshot, state.breakpoints, str(which), running=not state.stop.done
+            state.symbols.pseudo_code, frame_state, state.breakpoints, str(which), running=not state.stop.done
         )
 
     def compare(self, number: int = 0) -> BranchDifference:

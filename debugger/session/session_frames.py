@@ -137,19 +137,18 @@ class LiveFrameReader(FrameInternals):
 
     __slots__ = ("_refs", "_session_lock", "_timeline", "_uses_references")
 
-    def __init__(self, timeline: Timeline, index: int, session_lock: SessionLock) -> None:
+    def __init__(
+        self, timeline: Timeline, index: int, session_lock: SessionLock, uses_references: bool = False
+    ) -> None:
         super().__init__(timeline.engine, index)
         self._timeline = timeline
         self._session_lock = session_lock
-        self._uses_references = False
+        self._uses_references = uses_references
         #: One reference per tensor, so that its statistics are cached.
         self._refs: dict[object, TensorRef] = {}
 
     def by_reference(self) -> LiveFrameReader:
-        reader = LiveFrameReader(self._timeline, self.index, self._session_lock)
-        reader._uses_references = True
-        reader._nodes, reader._states, reader._scope = self.nodes, self._states, self._scope
-        return reader
+        return LiveFrameReader(self._timeline, self.index, self._session_lock, uses_references=True)
 
     # -- other loops and iterations
 
@@ -163,7 +162,10 @@ class LiveFrameReader(FrameInternals):
 
     @property
     def evolution(self) -> Evolution:
-        return self._timeline.histories.entry_history(self.index)
+        return self.history_reader()()
+
+    def history_reader(self) -> Callable[[], Evolution]:
+        return self._timeline.histories.entry_reader(self.index)
 
     def boundary(self, iteration: int) -> FrameInternals:
         """The frame at an earlier boundary of this entry; valid until the next request."""

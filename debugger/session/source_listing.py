@@ -13,8 +13,8 @@ from ..breakpoints.collection import Breakpoints
 from ..describe.frame_text import values_label
 from ..describe.listing import ListingRow
 from ..describe.pseudo_code import PseudoCode
+from ..frame_state import FrameState
 from ..statistics.tensor_ref import TensorRef
-from .snapshot import FrameSnapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class SourceListing:
 
 def list_source(
     source: PseudoCode,
-    frame: FrameSnapshot,
+    frame: FrameState,
     breakpoints: Breakpoints,
     which: str = "",
     *,

@@ -4,7 +4,6 @@ that plots do not show it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,20 +25,8 @@ _FORWARDED_INPUTS: dict[str, tuple[int, ...] | None] = {
 }  # fmt: skip
 
 
-#: Results by loop; weak keys.
-_CACHE: WeakKeyDictionary[Loop, frozenset[Value]] = WeakKeyDictionary()
-
-
-def index_values(loop: Loop) -> frozenset[Value]:
-    """The carried and collected values of a loop (body parameters and results) that are indices. A value used in
-    arithmetic, such as a counter, is not."""
-    result = _CACHE.get(loop)
-    if result is None:
-        result = _CACHE[loop] = _find_index_values(loop)
-    return result
-
-
-def _find_index_values(loop: Loop) -> frozenset[Value]:
+def find_index_values(loop: Loop) -> frozenset[Value]:
+    """See :attr:`.loop_graph.Loop.index_values`."""
     producers = ProducerMap.for_graph(loop.body)
     used_as_index = _values_used_as_index(loop)
     carried = {edge.param: edge.result for edge in loop.back_edges}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.debugger.session.snapshot import ScanSnapshot
+from loopdbg.debugger.frame_state import ScanState
 from loopdbg.tui.render.scan_pictures import PADDING_SIGN, ScanPicture, draw_scan
 
 NOISE = np.random.default_rng(5).uniform(-1, 1, (12, 1000)).astype(np.float32)
 
 
 def drawn(whole: np.ndarray, width: int = 60, height: int = 12, **more: object) -> ScanPicture:
-    scan = ScanSnapshot("ys", 0, True, False, len(whole), whole.shape, whole.dtype.name, (), whole, **more)  # type: ignore[arg-type]
+    scan = ScanState("ys", 0, True, False, len(whole), whole.shape, whole.dtype.name, (), whole, **more)  # type: ignore[arg-type]
     result = draw_scan(scan, width, height)
     assert result is not None
     return result

@@ -86,14 +86,14 @@ async def test_boxes_do_not_move_between_stops(name: str) -> None:
     async with open_app(*sample(name), size=(300, 100), max_iterations=20) as screen:
         await screen.press("s", "G")
         loop, places, origin = (
-            screen.screen_state.frame.frame.loop,
+            screen.screen_state.frame.loop,
             graph(screen).graph_state.graph_layout,
             graph(screen).graph_view.origin,
         )
         chosen = level(screen)
         for key in (*"nnnnn", "s", "n", "N", "S", "c"):
             await screen.press(key)
-            if screen.screen_state.frame.frame.loop is not loop:
+            if screen.screen_state.frame.loop is not loop:
                 break
             assert graph(screen).graph_state.graph_layout is places and level(screen) is chosen
             assert graph(screen).graph_view.origin == origin

@@ -230,7 +230,7 @@ async def test_b_begins_an_element_breakpoint_in_the_console() -> None:
 async def test_next_nan_is_found() -> None:
     async with open_app(*sample("vanishing_scale.onnx")) as screen:
         await screen.press("c")
-        frame = screen.screen_state.view.innermost.frame  # type: ignore[union-attr]
+        frame = screen.screen_state.view.stop_state.frame  # type: ignore[union-attr]
         name = next(
             name
             for name, value in frame.values.items()
@@ -292,7 +292,7 @@ async def test_recorded_values_can_be_inspected(tmp_path: Path) -> None:
 async def test_scan_output_is_inspected_as_a_whole() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
-        name = screen.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
+        name = screen.screen_state.view.stop_state.frame.scans[0].name  # type: ignore[union-attr]
         screen.debugger.dialogs.open_inspector(ValueTarget(name, 1, ValueKind.SCAN))
         await screen.pilot.pause()
         result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]

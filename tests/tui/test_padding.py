@@ -10,7 +10,8 @@ import pytest
 
 import loopdbg
 from app_driver import open_app
-from loopdbg.debugger.session.snapshot import ScanSnapshot, take_snapshot
+from loopdbg.debugger.frame_state import ScanState
+from loopdbg.debugger.session.stop_state import read_stop
 from loopdbg.runtime.graph import loops
 from loopdbg.runtime.graph.graph_json import graph_from_json, graph_to_json
 from loopdbg.tui.actions import PANES
@@ -62,17 +63,17 @@ async def test_scalars_beyond_the_trip_count_are_padding(size: tuple[int, int], 
 
 def test_padding_is_marked_in_few_cells_and_on_one_line() -> None:
     numbers = np.arange(60, dtype=np.float32)
-    scan = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers, length=80)
+    scan = ScanState("xs", 0, True, False, 60, (60,), "float32", (), numbers, length=80)
     for width in (8, 20, 40, 79):
         result = draw_scan(scan, width, 1)
         assert result is not None and len(result.lines[0]) <= width
         assert abs(result.lines[0].count(PADDING_SIGN) - len(result.lines[0]) / 4) <= 1
         assert result.lines[0].endswith(PADDING_SIGN) and PADDING_SIGN not in result.lines[0].rstrip(PADDING_SIGN)
-    rows = ScanSnapshot("ys", 0, True, True, 60, (60, 2), "float32", (), np.ones((60, 2)), length=80)
+    rows = ScanState("ys", 0, True, True, 60, (60, 2), "float32", (), np.ones((60, 2)), length=80)
     result = draw_scan(rows, 30, 4)
     assert result is not None and [PADDING_SIGN in line for line in result.lines] == [False, False, False, True]
     # A tensor without a length has no padding.
-    plain = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers)
+    plain = ScanState("xs", 0, True, False, 60, (60,), "float32", (), numbers)
     assert PADDING_SIGN not in "".join((draw_scan(plain, 40, 3) or rows).lines)
 
 
@@ -128,7 +129,7 @@ async def test_padding_after_the_shorter_sequences_of_a_batch_is_marked() -> Non
     feeds = {"lens": np.array([2, 4, 3]), "k0": np.zeros((3, 1), np.float32), "x": np.ones((3, 4, 1), np.float32)}
     async with open_app(model(SCAN_8, opset=8), feeds) as screen:
         await screen.press("c")
-        frame = take_snapshot(screen.session).frame
+        frame = read_stop(screen.session).frame
         assert [scan.valid.tolist() for scan in frame.scans if scan.valid is not None] == [[2, 4, 3]]
         rows = [line for line in screen.lines("scans") if line[:2] in ("0 ", "1 ", "2 ")][-3:]
         assert [row.count(PADDING_SIGN) for row in rows] == [8, 0, 4]

@@ -183,4 +183,4 @@ async def assert_consistent(screen: AppDriver) -> None:
     await screen.wait_until_idle()
     frame = screen.session.frame
     assert f"iteration {frame.iteration} / " in screen.header or f"ended after {frame.iteration} / " in screen.header
-    assert screen.screen_state is not None and screen.screen_state.frame.frame.path == frame.path
+    assert screen.screen_state is not None and screen.screen_state.frame.path == frame.path

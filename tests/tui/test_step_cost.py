@@ -103,7 +103,7 @@ async def test_frame_is_read_once() -> None:
         for key in ("s", "n", "s", "s"):
             _, work = await one_step(screen, key)
             frames = len(screen.screen_state.view.frames)  # type: ignore[union-attr]
-            assert work.seen["debugger/session/snapshot.py", "take_snapshot"] == 1
+            assert work.seen["debugger/session/stop_state.py", "read_stop"] == 1
             assert work.seen["runtime/loop_view.py", "FrameInternals._find_nodes"] <= frames
             assert work.seen["runtime/loop_view.py", "FrameInternals.available"] <= 5 * frames
 

@@ -99,8 +99,8 @@ class ActionContext:
 
 def _stop_conditions(state: ScreenState, target: Target | None) -> Mapping[Condition, bool]:
     """The conditions of a stop while no long command runs, and whether each holds."""
-    view, loop = state.view, state.frame.frame.loop
-    can_go_back, can_advance, live = not view.at_beginning, not state.done, not view.is_recording
+    view, loop = state.view, state.frame.loop
+    can_go_back, can_advance, live = not view.stop_state.at_beginning, not state.done, not view.stop_state.is_recording
     on_node_line = live and isinstance(target, LineTarget) and bool(target.node)
     on_value = value_target(target) is not None
     return {
@@ -120,7 +120,7 @@ def _stop_conditions(state: ScreenState, target: Target | None) -> Mapping[Condi
         Condition.CAN_PLOT: on_value and state.has_loops,
         Condition.ON_BREAKPOINT: isinstance(target, BreakpointTarget),
         Condition.ON_DISPLAY: isinstance(target, DisplayTarget),
-        Condition.HAS_EDITS: live and any(branch.current and branch.edits for branch in view.snapshot.branches),
+        Condition.HAS_EDITS: live and any(branch.current and branch.edits for branch in view.stop_state.branches),
     }
 
 

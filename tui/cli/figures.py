@@ -90,7 +90,7 @@ def _loop_figure(options: argparse.Namespace, errors: list[LoopdbgError]) -> Fig
 
 def _graph_drawing(options: argparse.Namespace, errors: list[LoopdbgError]) -> VectorDrawing:
     """The loop as a graph, with nested graphs; the main graph of a model without loops."""
-    from ...debugger.graphview.node_overlay import frame_states
+    from ...debugger.graphview.node_overlay import frames_by_loop
     from ...debugger.plots.loop_svg import draw_loop
     from ...runtime.graph import MAIN, walk
 
@@ -99,10 +99,10 @@ def _graph_drawing(options: argparse.Namespace, errors: list[LoopdbgError]) -> V
         main = session.model.graph
         if not session.controller.symbols.loops or options.loop == MAIN:
             session.continue_()
-            return draw_loop(main, None, frame_states(session.frame), set(walk(main)), options.name)
+            return draw_loop(main, None, frames_by_loop(session.frame), set(walk(main)), options.name)
         frame = _run_to_loop_end(session, options, errors)
         assert frame.loop is not None
-        return draw_loop(main, frame.loop, frame_states(frame), set(walk(frame.loop.body)), options.name)
+        return draw_loop(main, frame.loop, frames_by_loop(frame), set(walk(frame.loop.body)), options.name)
 
 
 def _comparison_figure(options: argparse.Namespace, errors: list[LoopdbgError]) -> Figure:

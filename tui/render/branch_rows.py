@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...debugger.describe.termination import stop_cause
-from ...debugger.session.session import Session
-from ...debugger.session.snapshot import BranchSnapshot, FrameSnapshot, Snapshot
+from ...debugger.frame_state import FrameState
+from ...debugger.session.stop_state import BranchState, StopState
 
 Position = tuple[int, ...]
 #: An entry of a loop: its path, and the iterations of the enclosing loops.
@@ -68,10 +68,10 @@ class BranchHistory:
         """Forget everything; the model restarts."""
         self._records.clear()
 
-    def record_stop(self, snapshot: Snapshot) -> None:
+    def record_stop(self, stop_state: StopState) -> None:
         """Record a stop and the histories of the iterations before it."""
-        branch = _current_branch(snapshot)
-        frames = (*snapshot.frames, snapshot.frame)
+        branch = _current_branch(stop_state)
+        frames = (*stop_state.frames, stop_state.frame)
         for frame in frames:
             if frame.loop is None:
                 continue
@@ -80,7 +80,7 @@ class BranchHistory:
             if frame.stopped_by is not None:
                 known.end_text = f"ended after {frame.iteration} ({stop_cause(frame.stopped_by)})"
                 known.last = frame.iteration
-            if snapshot.stop.breakpoints and frame is snapshot.frames[-1]:
+            if stop_state.stop.breakpoints and frame is stop_state.frames[-1]:
                 known.hits.add(frame.iteration)
             known.non_finite.update(non_finite_iterations(frame))
 
@@ -89,24 +89,26 @@ class BranchHistory:
         return self._records.get((branch, entry), _BranchRecord())
 
 
-def branch_rows_of(session: Session, snapshot: Snapshot, frame: FrameSnapshot, past: BranchHistory) -> BranchRows:
+def branch_rows_of(stop_state: StopState, frame: FrameState, past: BranchHistory) -> BranchRows:
     """The branches in the entry of a frame's loop."""
     if frame.loop is None:
         return BranchRows()
     entry = frame.path, frame.entry
-    if not snapshot.branches:
+    if not stop_state.branches:
         record = past.record_for(1, entry)
         row = BranchRow(
             1, None, True, 0, max(record.last, frame.iteration), (), record.end_text, *_frozen_marks(record)
         )
         return BranchRows((row,), frame.iteration)
-    outer = snapshot.position[: 2 * len(frame.entry)]
-    enter = session.model.plan.loops[frame.index].enter
-    rows = (_branch_row(branch, outer, enter, past.record_for(branch.number, entry)) for branch in snapshot.branches)
+    outer = stop_state.position[: 2 * len(frame.entry)]
+    # A position has the positions of the nodes that are loops.
+    enclosing = stop_state.frames[len(frame.entry)]
+    enter = next(entry.position for entry in enclosing.nodes if entry.node is frame.loop)
+    rows = (_branch_row(branch, outer, enter, past.record_for(branch.number, entry)) for branch in stop_state.branches)
     return BranchRows(tuple(row for row in rows if row is not None), frame.iteration)
 
 
-def _branch_row(branch: BranchSnapshot, outer: Position, enter: int, record: _BranchRecord) -> BranchRow | None:
+def _branch_row(branch: BranchState, outer: Position, enter: int, record: _BranchRecord) -> BranchRow | None:
     """A branch in an entry; None if it never reached the entry."""
     fork, tip = branch.fork, branch.tip
     first = _iteration_in_entry(fork, outer, enter) if fork is not None else 0
@@ -140,11 +142,11 @@ def _iteration_in_entry(position: Position, outer: Position, enter: int) -> int:
     return position[len(outer) + 1] if _compare_to_entry(position, outer, enter) == 0 else 0
 
 
-def _current_branch(snapshot: Snapshot) -> int:
-    return next((branch.number for branch in snapshot.branches if branch.current), 1)
+def _current_branch(stop_state: StopState) -> int:
+    return next((branch.number for branch in stop_state.branches if branch.current), 1)
 
 
-def non_finite_iterations(frame: FrameSnapshot) -> set[int]:
+def non_finite_iterations(frame: FrameState) -> set[int]:
     """Iterations with a non-finite carried value, from the histories; the first iteration of each bucket."""
     iterations: set[int] = set()
     carried = frame.carried
@@ -164,13 +166,13 @@ def _is_non_finite(value: object) -> bool:
     return not np.isfinite(value).all()
 
 
-def edited_names(snapshot: Snapshot, frame: FrameSnapshot) -> frozenset[str]:
+def edited_names(stop_state: StopState, frame: FrameState) -> frozenset[str]:
     """Names of the frame's values that still have an edited value: computed ones in the edited iteration only, others
     from there on."""
-    position = snapshot.position
+    position = stop_state.position
     names: set[str] = set()
-    by_number = {branch.number: branch for branch in snapshot.branches}
-    branch = next((branch for branch in snapshot.branches if branch.current), None)
+    by_number = {branch.number: branch for branch in stop_state.branches}
+    branch = next((branch for branch in stop_state.branches if branch.current), None)
     computed = {edge.param for edge in frame.back_edges} | frame.computed_names
     while branch is not None and branch.fork is not None:
         if branch.fork <= position:

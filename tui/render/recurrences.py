@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...debugger.describe.value_names import quote
+from ...debugger.frame_state import FrameState
 from ...debugger.scope.sequence_text import elements_text, is_not_computed, shown_indices
-from ...debugger.session.snapshot import FrameSnapshot
 from ...debugger.statistics.value_history import is_exact
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import System
@@ -21,12 +21,12 @@ from .value_cells import TensorSummary, short_value
 _SHOWN_END_COUNTS, _ELEMENT_CELLS = ((3, 4), (2, 3), (1, 3), (1, 2), (1, 1), (0, 1)), 24
 
 
-def has_lazy_sequences(frame: FrameSnapshot) -> bool:
+def has_lazy_sequences(frame: FrameState) -> bool:
     """Whether the values of the frame's loop are lazily computed sequences."""
     return frame.loop is not None and frame.loop.system is System.TENSORRT
 
 
-def recurrence_text(frame: FrameSnapshot, edge: CarriedValue, width: int) -> str:
+def recurrence_text(frame: FrameState, edge: CarriedValue, width: int) -> str:
     """``<8.0, 4.0, 2.0, ...>``, for tensors their norms, with a remark if the last element of the result was not needed
     and not computed."""
     assert frame.loop is not None
@@ -48,7 +48,7 @@ def recurrence_text(frame: FrameSnapshot, edge: CarriedValue, width: int) -> str
 
 
 def _element_formatter(
-    frame: FrameSnapshot, edge: CarriedValue, newest: int, last: Any
+    frame: FrameState, edge: CarriedValue, newest: int, last: Any
 ) -> tuple[Callable[[int], str], str]:
     """A formatter of elements ("" for unknown ones), and a prefix that names the quantity."""
     history = frame.history.get(edge.param)

@@ -10,7 +10,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 import numpy.typing as npt
 
-from ...debugger.session.snapshot import ScanSnapshot
+from ...debugger.frame_state import ScanState
 from ...debugger.statistics.sampling import (
     EXHAUSTIVE_MAX_NUMBERS,
     ElementSample,
@@ -53,7 +53,7 @@ class ScanPicture:
         return [sign_colored_spans(text, numbers) for text, numbers in zip_longest(self.lines, self.numbers)]
 
 
-def draw_scan(scan: ScanSnapshot, width: int, height: int) -> ScanPicture | None:
+def draw_scan(scan: ScanState, width: int, height: int) -> ScanPicture | None:
     """Plot a scan output with its elements in storage order; None if there is nothing to draw."""
     if not scan.count or height < 1 or width < 8:
         return None
@@ -63,7 +63,7 @@ def draw_scan(scan: ScanSnapshot, width: int, height: int) -> ScanPicture | None
     return _draw_numbers(scan, sample, width, height) if sample.size == 1 else _draw_rows(scan, sample, width, height)
 
 
-def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample | None:
+def _take_sample(scan: ScanState, width: int, height: int) -> ElementSample | None:
     """A sample of the elements for a picture of this size."""
     if scan.full_value is None:
         return None
@@ -90,7 +90,7 @@ def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample |
     return tensor.with_array(read)
 
 
-def _draw_numbers(scan: ScanSnapshot, sample: ElementSample, width: int, height: int) -> ScanPicture:
+def _draw_numbers(scan: ScanState, sample: ElementSample, width: int, height: int) -> ScanPicture:
     """Scalar elements as bars, or as ranges if they share cells."""
     numbers = _as_float64(sample.rows[:, 0])
     pads = _padding_mask(scan, sample)[:, 0]
@@ -147,7 +147,7 @@ def _row_ranges(sample: ElementSample, count: int, step: int) -> Iterator[tuple[
     return pairwise([*cuts, len(sample.rows)])
 
 
-def _draw_rows(scan: ScanSnapshot, sample: ElementSample, width: int, height: int) -> ScanPicture:
+def _draw_rows(scan: ScanState, sample: ElementSample, width: int, height: int) -> ScanPicture:
     """Elements as rows, grouped if there are more than lines. A cell shows the largest magnitude of its numbers."""
     total = _total_elements(scan)
     per_line = math.ceil(total / height)
@@ -178,17 +178,17 @@ def _overlay_padding(line: str, mask: Array) -> str:
     return "".join(np.where(mask, PADDING_SIGN, [*line]).tolist()) if mask.any() else line
 
 
-def _label_width(scan: ScanSnapshot) -> int:
+def _label_width(scan: ScanState) -> int:
     """The width of the label before a row."""
     return len(str(_total_elements(scan) - 1)) + 1
 
 
-def _total_elements(scan: ScanSnapshot) -> int:
+def _total_elements(scan: ScanState) -> int:
     """The current or the declared number of elements, whichever is larger."""
     return max(scan.count, scan.length or 0)
 
 
-def _padding_mask(scan: ScanSnapshot, sample: ElementSample) -> Array:
+def _padding_mask(scan: ScanState, sample: ElementSample) -> Array:
     """A mask of the padding in a sample."""
     padding: Array = np.zeros(sample.rows.shape, bool)
     valid = scan.valid
@@ -244,11 +244,11 @@ def _as_float64(flat: Array) -> Array:
     return (np.abs(flat) if flat.dtype.kind == "c" else flat).astype(np.float64)
 
 
-def _iteration_at(scan: ScanSnapshot, index: int) -> int:
+def _iteration_at(scan: ScanState, index: int) -> int:
     return scan.count - 1 - index if scan.reverse and index < scan.count else index
 
 
-def _iterations_text(scan: ScanSnapshot) -> str:
+def _iterations_text(scan: ScanState) -> str:
     last = scan.count - 1
     text = f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
     if scan.length is not None and scan.length > scan.count:

@@ -1,4 +1,4 @@
-"""View models of the widgets: the session's snapshot with branch rows, edits and displays.
+"""View models of the widgets: the state of a stop with branch rows, edits and displays.
 
 A view is built in the worker thread while the session is stopped, and is immutable.
 """
@@ -6,16 +6,17 @@ A view is built in the worker thread while the session is stopped, and is immuta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...debugger.frame_state import FrameState, ScanState
 from ...debugger.session.live_status import LiveCarriedValue, LiveScanOutput, LiveStatus
 from ...debugger.session.session import Session
-from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot, Snapshot, take_snapshot
 from ...debugger.session.stop import Reason
+from ...debugger.session.stop_state import StopState, read_stop
 from ...debugger.statistics.tensor_ref import TensorRef
 from ...debugger.statistics.value_history import Evolution, ValueHistory, is_exact
 from ...runtime.frame import CarriedValue
@@ -27,37 +28,21 @@ from .value_cells import TensorSummary
 
 # Compared by identity: views hold arrays, whose == is elementwise.
 @dataclass(frozen=True, eq=False)
-class FrameView:
-    """One frame; ``branches``: the branches in this entry; ``edited``: the names of edited values."""
-
-    frame: FrameSnapshot
-    branches: BranchRows = field(default_factory=BranchRows)
-    edited: frozenset[str] = frozenset()
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """The values of one iteration by name."""
-        return self.frame.values
-
-
-@dataclass(frozen=True, eq=False)
 class StopView:
-    """A stop. ``frames``: outermost first, starting with the main graph; ``innermost``: the innermost frame, or after
-    the end the loop that ended last; ``selected``: the frame that commands use.
+    """A stop. ``branches``: those in the entry of each frame, and ``edited``: the names of edited values, both by the
+    index of the frame's loop; ``selected``: the frame that commands use."""
 
-    ``is_recording``: replay of a recording; ``at_beginning``: there is no earlier boundary; ``restart_inputs``: the
-    inputs set by a restart.
-    """
-
-    snapshot: Snapshot
-    frames: tuple[FrameView, ...]
-    innermost: FrameView
-    selected: FrameView
-    is_recording: bool = False
-    at_beginning: bool = False
-    restart_inputs: frozenset[str] = frozenset()
+    stop_state: StopState
+    branches: Mapping[int, BranchRows]
+    edited: Mapping[int, frozenset[str]]
+    selected: FrameState
     #: The displayed expressions, evaluated in the selected frame.
     displays: tuple[DisplayValue, ...] = ()
+
+    @property
+    def frames(self) -> tuple[FrameState, ...]:
+        """Outermost first, starting with the main graph."""
+        return self.stop_state.frames
 
 
 def build_stop_view(
@@ -65,28 +50,20 @@ def build_stop_view(
 ) -> StopView:
     """The view of a stopped session, recorded in ``history``. ``selected``: frame number as in the console, 0 is the
     innermost."""
-    snapshot = take_snapshot(session)
-    history.record_stop(snapshot)
-
-    def make_view(frame: FrameSnapshot) -> FrameView:
-        return FrameView(frame, branch_rows_of(session, snapshot, frame, history), edited_names(snapshot, frame))
-
-    frames = tuple(map(make_view, snapshot.frames))
-    innermost = frames[-1] if snapshot.frame is snapshot.frames[-1] else make_view(snapshot.frame)
-    selected_view = frames[-1 - selected] if 0 < selected < len(frames) else innermost
+    stop_state = read_stop(session)
+    history.record_stop(stop_state)
+    frames = stop_state.frames
+    shown = frames if stop_state.frame is frames[-1] else (*frames, stop_state.frame)
     return StopView(
-        snapshot,
-        frames,
-        innermost,
-        selected_view,
-        not session.controller.has_nodes,
-        session.controller.is_at_beginning,
-        session.controller.restart_inputs,
+        stop_state,
+        {frame.index: branch_rows_of(stop_state, frame, history) for frame in shown},
+        {frame.index: edited_names(stop_state, frame) for frame in shown},
+        frames[-1 - selected] if 0 < selected < len(frames) else stop_state.frame,
         displays,
     )
 
 
-def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:
+def graph_of(frame: FrameState, main: Graph) -> Graph:
     """The graph whose nodes a frame runs."""
     return main if frame.loop is None else frame.loop.body
 
@@ -96,7 +73,7 @@ class ScreenState:
     """The contents of the screen: a view, the selected frame, and the error that caused the stop, if any."""
 
     view: StopView
-    frame: FrameView
+    frame: FrameState
     main_graph: Graph
     inputs_note: str = ""
     error: str | None = None
@@ -108,14 +85,24 @@ class ScreenState:
     @cached_property
     def done(self) -> bool:
         """The model ran to its end."""
-        return self.view.snapshot.done
+        return self.view.stop_state.done
 
     @cached_property
     def failed(self) -> bool:
         """The node or the boundary that is next failed."""
-        stop = self.view.snapshot.stop
+        stop = self.view.stop_state.stop
         # A failed breakpoint condition is not a failure of the node.
         return stop.reason is Reason.ERROR and not stop.breakpoints
+
+    @property
+    def branches(self) -> BranchRows:
+        """The branches in the entry of the shown frame."""
+        return self.view.branches[self.frame.index]
+
+    @property
+    def edited(self) -> frozenset[str]:
+        """The names of edited values of the shown frame."""
+        return self.view.edited[self.frame.index]
 
     @cached_property
     def has_loops(self) -> bool:
@@ -136,28 +123,35 @@ def live_screen_state(
     ``evolutions``: their histories, ``statuses``: their live statuses, both by path. Large tensors have only the
     statistics of their histories.
     """
-    views = {id(view): _live_frame(view, evolutions, statuses) for view in (*state.view.frames, state.frame)}
-    frame = views[id(state.frame)]
-    if frame is state.frame:
+    stop_state, shown = state.view.stop_state, state.frame
+    branches, live = dict(state.view.branches), dict[int, FrameState]()
+    for frame in (*stop_state.frames, shown):
+        live[frame.index] = latest = _live_frame(frame, evolutions, statuses)
+        if latest is not frame:
+            branches[frame.index] = _live_rows(state.view.branches[frame.index], latest)
+    if live[shown.index] is shown:
         return None
-    frames = tuple(views[id(view)] for view in state.view.frames)
-    return replace(state, frame=frame, view=replace(state.view, frames=frames))
+    frames = tuple([live[frame.index] for frame in stop_state.frames])
+    view = replace(state.view, stop_state=replace(stop_state, frames=frames), branches=branches)
+    return replace(state, frame=live[shown.index], view=view)
 
 
-def _live_frame(view: FrameView, evolutions: Mapping[str, Evolution], statuses: Mapping[str, LiveStatus]) -> FrameView:
+def _live_frame(
+    frame: FrameState, evolutions: Mapping[str, Evolution], statuses: Mapping[str, LiveStatus]
+) -> FrameState:
     """The latest state of a frame; the frame itself if there is none."""
-    frame, status = view.frame, statuses.get(view.frame.path)
+    status = statuses.get(frame.path)
     evolution = evolutions.get(frame.path) if status is None else status.history
     known = [] if evolution is None else [h for name in frame.carried if (h := evolution.get(name)) and len(h)]
     if evolution is None or not (known or status):
-        return view
+        return frame
     iteration = status.iteration if status is not None else max(int(history.iterations[-1]) for history in known)
     edges = tuple(
         _live_edge(edge, evolution.get(edge.param), None if status is None else status.carried[k])
         for k, edge in enumerate(frame.back_edges)
     )
     sides = {} if evolution.sides is None else {h.name: np.float64(h.values[-1]) for h in evolution.sides if len(h)}
-    live = replace(
+    return replace(
         frame,
         entry=frame.entry if status is None else status.entry,
         iteration=iteration,
@@ -168,20 +162,21 @@ def _live_frame(view: FrameView, evolutions: Mapping[str, Evolution], statuses: 
         back_edges=edges,
         scans=frame.scans if status is None else tuple(map(_live_scan, frame.scans, status.scans)),
         values=sides,
-        history=evolution,
+        read_history=lambda: evolution,
     )
-    rows = tuple(
-        replace(
-            row, last=max(row.last, iteration), non_finite=row.non_finite | non_finite_iterations(live), end_text=""
-        )
-        if row.current
-        else row
-        for row in view.branches.rows
-    )
-    return replace(view, frame=live, branches=BranchRows(rows, iteration))
 
 
-def _live_scan(scan: ScanSnapshot, live: LiveScanOutput) -> ScanSnapshot:
+def _live_rows(rows: BranchRows, live: FrameState) -> BranchRows:
+    """The rows of the branches in the entry of a frame, with its latest state in that of the current branch."""
+    last, found = live.iteration, non_finite_iterations(live)
+    updated = [
+        replace(row, last=max(row.last, last), non_finite=row.non_finite | found, end_text="") if row.current else row
+        for row in rows.rows
+    ]
+    return BranchRows(tuple(updated), last)
+
+
+def _live_scan(scan: ScanState, live: LiveScanOutput) -> ScanState:
     if not live.count:
         return replace(scan, count=0, tail=(), full_value=None)
     tail = () if live.newest is None else (live.newest,)

@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any
 
 from ...debugger.describe.value_names import quote
-from ...debugger.session.snapshot import FrameSnapshot
+from ...debugger.frame_state import FrameState
 from ...runtime.graph import TensorType, Value
 from .formatting import dtype_name, escape_unprintable, value_text
-from .stop_view import FrameView, ScreenState, StopView
+from .stop_view import ScreenState, StopView
 from .target_base import Target
 from .value_cells import shape_text
 
@@ -44,7 +44,7 @@ class ValueKind(StrEnum):
     OUTPUT = "output"
 
 
-def holds_iteration_input(frame: FrameSnapshot) -> bool:
+def holds_iteration_input(frame: FrameState) -> bool:
     """Whether a carried value means the input of the iteration: inside it the output is not computed yet."""
     return frame.loop is not None and not frame.at_boundary and frame.stopped_by is None
 
@@ -59,21 +59,20 @@ class ValueTarget(Target):
     kind: ValueKind = ValueKind.BODY
     graph_value: Value | None = None
 
-    def frame_view(self, view: StopView) -> FrameView | None:
+    def find_frame(self, view: StopView) -> FrameState | None:
         """Its frame at a stop; None if there is no such frame."""
         if self.frame_depth is None:
-            return view.innermost
+            return view.stop_state.frame
         return view.frames[self.frame_depth] if self.frame_depth < len(view.frames) else None
 
     def find_value(self, view: StopView) -> tuple[bool, Any]:
         """Whether a stop has it, and its value; for a scan output the newest element."""
-        owner = self.frame_view(view)
+        frame = self.find_frame(view)
         if self.kind is ValueKind.OUTPUT:
-            outputs = dict(view.snapshot.outputs or ())
+            outputs = dict(view.stop_state.outputs or ())
             return self.name in outputs, outputs.get(self.name)
-        if owner is None:
+        if frame is None:
             return False, None
-        frame = owner.frame
         if self.kind is ValueKind.CARRIED:
             edge = next((edge for edge in frame.back_edges if edge.param == self.name), None)
             if edge is not None and holds_iteration_input(frame):
@@ -86,25 +85,25 @@ class ValueTarget(Target):
 
     def absence_text(self, view: StopView) -> str:
         """The text for a value that a stop does not have."""
-        frame_view = self.frame_view(view)
+        frame = self.find_frame(view)
         # A recording gets no more values.
-        has_run = frame_view is not None and (frame_view.frame.iteration > 0 or view.snapshot.done)
-        return "not recorded" if view.is_recording and has_run else "not computed yet"
+        has_run = frame is not None and (frame.iteration > 0 or view.stop_state.done)
+        return "not recorded" if view.stop_state.is_recording and has_run else "not computed yet"
 
     def text(self, state: ScreenState) -> str:
         known, value = self.find_value(state.view)
         kind = _value_type_text(value) if known else declared_type_text(self.graph_value)
         short_name = self.graph_value.short_name if self.graph_value is not None else ""
         label = f"{quote(short_name)} = {escape_unprintable(self.name)}" if short_name else quote(self.name)
-        frame_view = self.frame_view(state.view)
-        if self.kind is ValueKind.SCAN and frame_view is not None:
-            scan = next((scan for scan in frame_view.frame.scans if scan.name == self.name), None)
+        frame = self.find_frame(state.view)
+        if self.kind is ValueKind.SCAN and frame is not None:
+            scan = next((scan for scan in frame.scans if scan.name == self.name), None)
             kind = f"{scan.dtype} [{','.join(map(str, scan.shape))}], {scan.count} so far" if scan else kind
         parts = [] if self.kind is ValueKind.BODY else [str(self.kind)]
-        if frame_view is not None and frame_view.frame.loop is not None and self.kind is not ValueKind.OUTPUT:
-            parts.append(f"of loop '{escape_unprintable(frame_view.frame.name)}'")
-            if self.kind is ValueKind.CARRIED and holds_iteration_input(frame_view.frame):
-                parts.append(f"as iteration {frame_view.frame.iteration} got it")
+        if frame is not None and frame.loop is not None and self.kind is not ValueKind.OUTPUT:
+            parts.append(f"of loop '{escape_unprintable(frame.name)}'")
+            if self.kind is ValueKind.CARRIED and holds_iteration_input(frame):
+                parts.append(f"as iteration {frame.iteration} got it")
         content = value_text(value, 60) if known else self.absence_text(state.view)
         return "   ".join(part for part in (label, kind, ", ".join(parts), content) if part)
 
@@ -159,7 +158,7 @@ class FrameTarget(Target):
         frames = state.view.frames
         if self.depth is not None and self.depth >= len(frames):
             return ""
-        frame = (state.view.innermost if self.depth is None else frames[self.depth]).frame
+        frame = state.view.stop_state.frame if self.depth is None else frames[self.depth]
         return escape_unprintable(frame.path) + (
             f"   {frame.loop.op_type}" if frame.loop is not None else "   the main graph"
         )
@@ -172,7 +171,7 @@ class BreakpointTarget(Target):
     number: int
 
     def text(self, state: ScreenState) -> str:
-        bp = next((bp for bp in state.view.snapshot.breakpoints if bp.number == self.number), None)
+        bp = next((bp for bp in state.view.stop_state.breakpoints if bp.number == self.number), None)
         if bp is None:
             return ""
         return f"{bp.kind_name} {bp.number}: {bp.title}" + ("" if bp.enabled else ", disabled")

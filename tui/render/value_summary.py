@@ -98,8 +98,8 @@ def _element_lines(value: Any, width: int, rows: int) -> Iterator[StyledLine]:
 
 def _history_lines(state: ScreenState, target: ValueTarget, value: Any, width: int) -> Iterator[StyledLine]:
     """The history of a carried value."""
-    frame_view = target.frame_view(state.view)
-    history = None if frame_view is None else frame_view.frame.history.get(target.name)
+    frame = target.find_frame(state.view)
+    history = None if frame is None else frame.history.get(target.name)
     if history is not None and len(history) > 1:
         yield _labelled_line(
             "history", *split_non_finite(draw_history(history, width - _LABEL_CELLS, str(getattr(value, "dtype", ""))))
@@ -111,9 +111,9 @@ def _usage_lines(state: ScreenState, target: ValueTarget, width: int) -> Iterato
     source, value = program_source(state.main_graph), target.graph_value
     if value is None:
         return
-    view = target.frame_view(state.view)
-    values = {} if view is None else view.values
-    iteration = 0 if view is None else view.frame.iteration
+    frame = target.find_frame(state.view)
+    values = {} if frame is None else frame.values
+    iteration = 0 if frame is None else frame.iteration
 
     def read(operand: Value) -> tuple[bool, Any]:
         return operand.name in values, values.get(operand.name)
@@ -122,12 +122,10 @@ def _usage_lines(state: ScreenState, target: ValueTarget, width: int) -> Iterato
     if line is None:
         return
     available = width - _LABEL_CELLS
-    if view is not None and target.name in view.edited:
+    if frame is not None and target.name in state.view.edited[frame.index]:
         yield _labelled_line("made by", ("set by hand", Role.PLAIN))
     else:
-        carried = (
-            line.node is not None and value not in line.values and view is not None and view.frame.loop is line.loop
-        )
+        carried = line.node is not None and value not in line.values and frame is not None and frame.loop is line.loop
         note = f"   in iteration {iteration - 1}" if carried else ""
         text = truncate(f"{line.number}  {code_text(line).strip()}", available - len(note))
         yield _labelled_line("made by", (text, Role.PLAIN), (note, Role.DIM))

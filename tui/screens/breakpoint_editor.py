@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from ...debugger.session.snapshot import BreakpointSnapshot
+from ...debugger.session.stop_state import BreakpointState
 from ...runtime.text import count_text
 from ..actions import Action, ScreenKind
 from ..render.formatting import escape_unprintable
@@ -26,7 +26,7 @@ class BreakpointScreen(ModalBase[None]):
     AUTO_FOCUS = "#fields-condition"
 
     def __init__(
-        self, actions: Sequence[Action], bp: BreakpointSnapshot, submit: Callable[[BreakpointEdit], object]
+        self, actions: Sequence[Action], bp: BreakpointState, submit: Callable[[BreakpointEdit], object]
     ) -> None:
         super().__init__(ScreenKind.BREAKPOINT, actions)
         self._number = bp.number

@@ -53,7 +53,7 @@ class GraphScreen(ModalBase[None]):
 
     def on_mount(self) -> None:
         self.set_focus(self.graph_view)
-        self.say(self.graph_state.screen_state.view.snapshot.stop.text)
+        self.say(self.graph_state.screen_state.view.stop_state.stop.text)
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ class GraphScreen(ModalBase[None]):
     def show_state(self, state: ScreenState) -> None:
         """Show another stop."""
         self.graph_state.show_state(state)
-        self.say(state.error or state.view.snapshot.stop.text)
+        self.say(state.error or state.view.stop_state.stop.text)
         self._draw()
         self._scroll_to_cursor()
 

@@ -42,8 +42,8 @@ class InspectedValue:
         self.is_present, self.value = target.find_value(state.view)
         #: The text shown when the value is absent.
         self.absence_text = target.absence_text(state.view)
-        view = target.frame_view(state.view)
-        self._frame = None if view is None or target.kind is ValueKind.OUTPUT else view.frame
+        frame = target.find_frame(state.view)
+        self._frame = None if target.kind is ValueKind.OUTPUT else frame
         self.loop_name = "" if self._frame is None or self._frame.loop is None else self._frame.name
         self.iteration: int | None = None
         self.last_iteration = -1

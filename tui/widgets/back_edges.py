@@ -13,7 +13,6 @@ from ...debugger.statistics.tensor_ref import as_tensor_ref
 from ...debugger.statistics.value_history import ValueHistory, is_exact
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Loop, TensorType, Value
-from ...runtime.graph.index_values import index_values
 from ..render.formatting import delta_text, number_text
 from ..render.history_plots import draw_history, flat_note, history_band, is_flat, iterations_per_cell
 from ..render.pane_layout import ONE_LINE, SpaceRequest
@@ -73,18 +72,18 @@ class BackEdgesPane(Pane):
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
         if not state.has_loops:
             return None
-        frame = state.frame.frame
+        frame = state.frame
         if not frame.back_edges:
             return ONE_LINE
         notes = _flat_notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
-        rows_per_edge = 2 if has_lazy_sequences(state.frame.frame) else 1
+        rows_per_edge = 2 if has_lazy_sequences(state.frame) else 1
         return SpaceRequest(2, 1 + rows_per_edge * len(frame.back_edges) + bool(notes))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
-        frame = state.frame.frame
+        frame = state.frame
         if frame.loop is None or not frame.back_edges:
             return [(_empty_reason(state), Role.DIM)]
-        is_initial, indices = frame.at_boundary and not frame.iteration, index_values(frame.loop)
+        is_initial, indices = frame.at_boundary and not frame.iteration, frame.loop.index_values
         spans: list[Span] = []
         for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True):
             param, index = _param_text(port.param, state), port.param in indices
@@ -96,7 +95,7 @@ class BackEdgesPane(Pane):
         return spans
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = state.frame.frame
+        frame = state.frame
         if frame.loop is None or not frame.back_edges:
             self.set_title("Back edges", _iterations_text(state))
             return [styled_line((_empty_reason(state), Role.DIM))]
@@ -109,12 +108,12 @@ class BackEdgesPane(Pane):
             )
             table = short if short.used_width <= width - 2 - _HISTORY_MIN_CELLS else table
         lines = self._append_history(table.lines(_row_targets(state, frame.loop)), state, width, height)
-        return _append_sequences(lines, state, width, height) if has_lazy_sequences(state.frame.frame) else lines
+        return _append_sequences(lines, state, width, height) if has_lazy_sequences(state.frame) else lines
 
     def _table(self, state: ScreenState, loop: Loop, width: int, cells: int, scalar: int) -> TextTable:
         """A row for each back edge; ``cells`` bounds the width of its values, ``scalar`` that of scalars."""
-        frame = state.frame.frame
-        is_initial, indices = frame.at_boundary and not frame.iteration, index_values(loop)
+        frame = state.frame
+        is_initial, indices = frame.at_boundary and not frame.iteration, loop.index_values
         rows = [
             _edge_row(
                 edge,
@@ -137,8 +136,8 @@ class BackEdgesPane(Pane):
     def _append_history(self, lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
         """Append the history column where it fits; the title names the iterations."""
         cells = min(width - max(spans_width(row.spans) for row in lines) - 2, _HISTORY_MAX_CELLS)
-        edges = state.frame.frame.back_edges
-        histories = [state.frame.frame.history.get(edge.param) for edge in edges]
+        edges = state.frame.back_edges
+        histories = [state.frame.history.get(edge.param) for edge in edges]
         available = [history for history in histories if history is not None and len(history) > 1]
         if cells < _HISTORY_MIN_CELLS or not available:
             self.set_title("Back edges", _iterations_text(state))
@@ -147,13 +146,13 @@ class BackEdgesPane(Pane):
         pairs = list(zip(histories, edges, strict=True))
         ranges = [_range_text(history, _edge_dtype(edge), edge.param in indices) for history, edge in pairs]
         # Bars have no scale: their range is written next to them where enough bar cells remain.
-        (range_cells,) = self._column_widths.sizer_for(state.frame.frame.path, width, "ends")(
+        (range_cells,) = self._column_widths.sizer_for(state.frame.path, width, "ends")(
             [max(len(_RANGE_HEADER), *map(len, ranges))]
         )
         size = cells - range_cells - 1
         min_bar_cells = max(len("history"), min(_BARS_MIN_CELLS, max(map(len, available))))
         size = size if any(ranges) and size >= min_bar_cells else cells
-        self.set_title(_history_title(available, state.frame.frame.iteration, size, width), _iterations_text(state))
+        self.set_title(_history_title(available, state.frame.iteration, size, width), _iterations_text(state))
         header = "history" if cells >= len("history") else "hist"
         bars = [
             "" if history is None else _history_text(history, size, _edge_dtype(edge), edge.param in indices)
@@ -172,7 +171,7 @@ class BackEdgesPane(Pane):
 
 def _empty_reason(state: ScreenState) -> str:
     """Why there are no back edges."""
-    if state.frame.frame.loop is not None:
+    if state.frame.loop is not None:
         return "none: nothing is carried from iteration to iteration"
     return "none: no loop runs here" if state.has_loops else "none: this model has no loop, n runs it node by node"
 
@@ -184,7 +183,7 @@ def _row_targets(state: ScreenState, loop: Loop) -> list[ValueTarget]:
 
 def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
     """Add the text of each recurrence: below its row where the height suffices, else below all rows."""
-    frame = state.frame.frame
+    frame = state.frame
     rows = lines[1 : 1 + len(frame.back_edges)]
     targets = [row.target for row in rows]
     if len(lines) + len(rows) <= height:
@@ -200,11 +199,11 @@ def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, h
 
 
 def _param_text(param: Value, state: ScreenState) -> str:
-    return f"{display_name(param)} {EDITED_SIGN}" if param.name in state.frame.edited else display_name(param)
+    return f"{display_name(param)} {EDITED_SIGN}" if param.name in state.edited else display_name(param)
 
 
 def _iterations_text(state: ScreenState) -> str:
-    frame = state.frame.frame
+    frame = state.frame
     if not frame.back_edges:
         return ""
     if state.depth is None or frame.stopped_by is not None:
@@ -244,8 +243,8 @@ def _edge_row(
 
 def _index_names(state: ScreenState) -> set[str]:
     """The names of the carried indices."""
-    loop = state.frame.frame.loop
-    return set() if loop is None else {value.name for value in index_values(loop)}
+    loop = state.frame.loop
+    return set() if loop is None else {value.name for value in loop.index_values}
 
 
 def _history_text(history: ValueHistory, cells: int, dtype: str, index: bool) -> str:

@@ -28,12 +28,12 @@ class BreakpointsPane(Pane):
         super().__init__("Breakpoints", id)
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        breakpoints = state.view.snapshot.breakpoints
+        breakpoints = state.view.stop_state.breakpoints
         self.set_title("Breakpoints, watches")
         if not breakpoints:
             text = next((text for text in _EMPTY_TEXTS if len(text) <= width), _EMPTY_TEXTS[-1])
             return [styled_line((text, Role.DIM))]
-        hit = state.view.snapshot.stop.breakpoints
+        hit = state.view.stop_state.stop.breakpoints
         rows: list[list[Span]] = []
         targets: list[Target] = []
         for bp in breakpoints:
@@ -51,11 +51,11 @@ class BreakpointsPane(Pane):
         return table_lines(_COLUMNS, rows, width, header=False, targets=targets)
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
-        breakpoints = state.view.snapshot.breakpoints
+        breakpoints = state.view.stop_state.breakpoints
         return [("; ".join(f"{bp.number} {bp.title}" for bp in breakpoints) or _EMPTY_TEXTS[0], Role.DIM)]
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        count = len(state.view.snapshot.breakpoints)
+        count = len(state.view.stop_state.breakpoints)
         return SpaceRequest(1, count) if count else ONE_LINE
 
 

@@ -15,6 +15,7 @@ from ...debugger.describe.frame_text import end_text
 from ...debugger.describe.loop_text import LoopText
 from ...debugger.describe.node_text import NodeFormatter
 from ...debugger.describe.value_names import display_name
+from ...debugger.frame_state import FrameState
 from ...debugger.statistics.value_history import ValueHistory, is_exact
 from ...debugger.termination.trend import TurningEstimate
 from ...runtime.graph import Loop, Value
@@ -23,7 +24,7 @@ from ..render.formatting import number_text
 from ..render.history_plots import comparison_points, distance_text, estimate_crossing
 from ..render.pane_layout import ONE_LINE, UNLIMITED_LINES, SpaceRequest
 from ..render.pseudo_code import program_source
-from ..render.stop_view import FrameView, ScreenState
+from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, styled_line, truncate
 from ..render.targets import ValueTarget
 from ..render.text_plots import FORECAST_SIGN, draw_points, scale_name
@@ -43,16 +44,16 @@ class ConditionPane(Pane):
         super().__init__("Condition", id)
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        view = state.frame
-        loop = view.frame.loop
+        frame = state.frame
+        loop = frame.loop
         if loop is None:
             return None
-        if view.frame.condition is None or not program_source(state.main_graph).loop_text(loop).condition_decides:
+        if frame.condition is None or not program_source(state.main_graph).loop_text(loop).condition_decides:
             return ONE_LINE
         return SpaceRequest(3, UNLIMITED_LINES) if has_plot(state) else SpaceRequest(2, 4 + len(_ignored_lines(loop)))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
-        loop, frame = state.frame.frame.loop, state.frame.frame
+        loop, frame = state.frame.loop, state.frame
         if loop is None:
             return [("no loop runs here", Role.DIM)]
         phrases, text = program_source(state.main_graph).formatter, program_source(state.main_graph).loop_text(loop)
@@ -65,19 +66,19 @@ class ConditionPane(Pane):
         return _no_condition_spans(state.frame, loop, text)
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        view = state.frame
-        loop = view.frame.loop
+        frame = state.frame
+        loop = frame.loop
         if loop is None:
             self.set_title("Condition")
             return [styled_line(("no loop runs here", Role.DIM))]
         phrases, text = program_source(state.main_graph).formatter, program_source(state.main_graph).loop_text(loop)
-        decides = view.frame.condition is not None and text.condition_decides
+        decides = frame.condition is not None and text.condition_decides
         self.set_title(f"Condition  {text.condition if decides else 'decides nothing'}".rstrip())
         ends = _end_lines(state, text, width)
-        estimate = _crossing_estimate(view, text) if decides else None
+        estimate = _crossing_estimate(frame, text) if decides else None
         details = [
-            *(_boundary_lines(view, width) if decides else ()),
-            *(_crossing_lines(view, text, estimate, width) if decides else ()),
+            *(_boundary_lines(frame, width) if decides else ()),
+            *(_crossing_lines(frame, text, estimate, width) if decides else ()),
             *_ignored_lines(loop),
         ]
         current = _current_lines(state, loop, phrases, text) if decides else []
@@ -97,7 +98,7 @@ class ConditionPane(Pane):
         for termination in (ends, short):
             lines = [*current, *termination, *details]
             separator = [styled_line()] if height - len(lines) > _PLOT_MIN_ROWS else []
-            plot = _plot_lines(view, text, estimate, width, height - len(lines) - len(separator))
+            plot = _plot_lines(frame, text, estimate, width, height - len(lines) - len(separator))
             if plot:
                 return [*lines, *separator, *plot]
         return [*current, *(ends if len(current) + len(ends) + len(details) <= height else short), *details]
@@ -105,7 +106,7 @@ class ConditionPane(Pane):
 
 def has_plot(state: ScreenState) -> bool:
     """Whether the loop can have a plot, now or later: the pane then takes all remaining lines."""
-    loop = state.frame.frame.loop
+    loop = state.frame.loop
     return loop is not None and program_source(state.main_graph).loop_text(loop).sides is not None
 
 
@@ -114,7 +115,7 @@ def _labelled_line(label: str, *spans: Span) -> StyledLine:
 
 
 def _current_lines(state: ScreenState, loop: Loop, phrases: NodeFormatter, text: LoopText) -> list[StyledLine]:
-    frame = state.frame.frame
+    frame = state.frame
     if frame.condition is None:
         return []
     at_boundary = frame.at_boundary or state.depth is None
@@ -136,8 +137,8 @@ def _current_lines(state: ScreenState, loop: Loop, phrases: NodeFormatter, text:
     return [_labelled_line("now", _truth_span(value), *_comparison_spans(state.frame, text, phrases))]
 
 
-def _condition_value(view: FrameView, condition: Value) -> bool | None:
-    value = view.frame.values.get(condition.name, condition.constant)
+def _condition_value(frame: FrameState, condition: Value) -> bool | None:
+    value = frame.values.get(condition.name, condition.constant)
     return None if value is None else bool(value.size and value.reshape(-1)[0])
 
 
@@ -148,15 +149,15 @@ def _truth_span(condition: bool) -> Span:
 class _CurrentOperands:
     """Formats operands as their current values."""
 
-    def __init__(self, view: FrameView, phrases: NodeFormatter) -> None:
-        self.view = view
+    def __init__(self, frame: FrameState, phrases: NodeFormatter) -> None:
+        self.frame = frame
         self.phrases = phrases
         self.complete = True
 
     def operand(self, value: Value | None, *, bare: bool = False) -> str:
         data = self.phrases.constant(value)
         if data is None and value is not None:
-            frame = self.view.frame
+            frame = self.frame
             is_pretest = frame.loop is not None and frame.loop.condition_node_count is not None and frame.at_boundary
             # A condition tested before the iteration reads the values carried into it.
             data = frame.carried.get(value.name) if is_pretest else None
@@ -165,18 +166,17 @@ class _CurrentOperands:
         return short_value(data, 16)
 
 
-def _comparison_spans(view: FrameView, text: LoopText, phrases: NodeFormatter) -> list[Span]:
+def _comparison_spans(frame: FrameState, text: LoopText, phrases: NodeFormatter) -> list[Span]:
     """The deciding comparisons with the current operand values."""
     if text.decision is None or not comparisons(text.decision):
         return []
-    operands = _CurrentOperands(view, phrases)
+    operands = _CurrentOperands(frame, phrases)
     comparison = decision_text(text.decision, operands)
     return [(f"  {comparison}", Role.PLAIN)] if operands.complete else []
 
 
-def _boundary_lines(view: FrameView, width: int) -> list[StyledLine]:
+def _boundary_lines(frame: FrameState, width: int) -> list[StyledLine]:
     """``T T T F``: the condition at each boundary, including the first; ``·``: not computed yet."""
-    frame = view.frame
     if frame.condition is None:
         return []
     # The condition was true before every iteration that ran; only the newest value can be false.
@@ -199,9 +199,8 @@ def _truth_spans(signs: str) -> list[Span]:
     return [(signs[:-1], Role.PLOT), ("F", Role.ERROR)] if signs.endswith("F") else [(signs, Role.PLOT)]
 
 
-def _no_condition_spans(view: FrameView, loop: Loop, text: LoopText) -> list[Span]:
+def _no_condition_spans(frame: FrameState, loop: Loop, text: LoopText) -> list[Span]:
     """``none, 25 trips``: what ends a loop without a condition, and whether a condition is ignored."""
-    frame = view.frame
     trips = "" if frame.trip_count is None else f", {count_text(frame.trip_count, 'trip')}"
     spans: list[Span] = [(f"none{trips}", Role.DIM)]
     if loop.ignored_condition is not None:
@@ -213,7 +212,7 @@ def _no_condition_spans(view: FrameView, loop: Loop, text: LoopText) -> list[Spa
 
 
 def _end_lines(state: ScreenState, text: LoopText, width: int) -> list[StyledLine]:
-    frame = state.frame.frame
+    frame = state.frame
     if frame.stopped_by is not None:
         return [_labelled_line("", (end_text(frame.stopped_by, frame.iteration), Role.MARK))]
     rows = textwrap.wrap(text.termination_sentences[0], max(20, width - _LABEL_CELLS))
@@ -230,20 +229,22 @@ def _ignored_lines(loop: Loop) -> list[StyledLine]:
     ]
 
 
-def _compared_histories(view: FrameView, text: LoopText) -> tuple[ValueHistory, ValueHistory] | None:
+def _compared_histories(frame: FrameState, text: LoopText) -> tuple[ValueHistory, ValueHistory] | None:
     """The histories of both sides, while a single comparison decides and the loop runs."""
-    sides = view.frame.history.sides
-    comparable = sides is not None and text.sides is not None and view.frame.stopped_by is None and len(sides[0]) > 0
+    sides = frame.history.sides
+    comparable = sides is not None and text.sides is not None and frame.stopped_by is None and len(sides[0]) > 0
     return sides if comparable and _comparison_sign(text) else None
 
 
-def _crossing_lines(view: FrameView, text: LoopText, estimate: TurningEstimate | None, width: int) -> list[StyledLine]:
+def _crossing_lines(
+    frame: FrameState, text: LoopText, estimate: TurningEstimate | None, width: int
+) -> list[StyledLine]:
     """The distance of the two sides and the estimated iterations until they cross."""
-    sides = _compared_histories(view, text)
+    sides = _compared_histories(frame, text)
     if sides is None:
         return []
     newest = float(sides[0].values[-1]), float(sides[1].values[-1])
-    dtype = _comparison_dtype(view, text)
+    dtype = _comparison_dtype(frame, text)
     exact = dtype is None or is_exact(newest, dtype.name)
     message = distance_text(*newest) if exact else ""
     if estimate is not None and estimate.iterations is not None:
@@ -254,12 +255,12 @@ def _crossing_lines(view: FrameView, text: LoopText, estimate: TurningEstimate |
     return [_labelled_line("" if k else "apart", (row, Role.PLAIN)) for k, row in enumerate(rows)]
 
 
-def _crossing_estimate(view: FrameView, text: LoopText) -> TurningEstimate | None:
-    sides = _compared_histories(view, text)
+def _crossing_estimate(frame: FrameState, text: LoopText) -> TurningEstimate | None:
+    sides = _compared_histories(frame, text)
     return (
         None
         if sides is None or text.sides is None
-        else estimate_crossing(sides, _comparison_sign(text), text.sides, _comparison_dtype(view, text))
+        else estimate_crossing(sides, _comparison_sign(text), text.sides, _comparison_dtype(frame, text))
     )
 
 
@@ -279,20 +280,20 @@ def _comparison_sign(text: LoopText) -> str:
     return NEGATED_SIGN[comparison.sign] if negated else comparison.sign
 
 
-def _comparison_dtype(view: FrameView, text: LoopText) -> np.dtype[Any] | None:
+def _comparison_dtype(frame: FrameState, text: LoopText) -> np.dtype[Any] | None:
     """The dtype of the deciding comparison; None if unknown."""
     comparison, _ = _deciding_comparison(text)
     for value in () if comparison is None else (comparison.left, comparison.right):
-        data = value.constant if value.constant is not None else view.frame.values.get(value.name)
+        data = value.constant if value.constant is not None else frame.values.get(value.name)
         if isinstance(dtype := getattr(data, "dtype", None), np.dtype):
             return dtype
     return None
 
 
 def _plot_lines(
-    view: FrameView, text: LoopText, estimate: TurningEstimate | None, width: int, height: int
+    frame: FrameState, text: LoopText, estimate: TurningEstimate | None, width: int, height: int
 ) -> list[StyledLine]:
-    sides = view.frame.history.sides
+    sides = frame.history.sides
     if height < _PLOT_MIN_ROWS or sides is None or text.sides is None:
         return []
     points = comparison_points(sides, estimate)

@@ -29,7 +29,7 @@ class DisplaysPane(Pane):
         self._column_widths = WidestColumns()
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = state.frame.frame
+        frame = state.frame
         self.set_title("Displays", "" if frame.loop is None else f"in {frame.name}")
         displays = state.view.displays
         targets = [DisplayTarget(item.number, item.expression_text) for item in displays]

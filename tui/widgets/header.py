@@ -11,9 +11,10 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from ...debugger.frame_state import FrameState
 from ...debugger.session.worker import RunProgress
 from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, limit_text, rate_text
-from ..render.stop_view import FrameView, ScreenState
+from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, shorten_name, styled_line, truncate_spans
 from .strips import LineWidget
 
@@ -85,11 +86,8 @@ class Header(LineWidget):
     def _breadcrumb_spans(self, cells: int, counted: bool) -> list[Span]:
         """``loopdbg  model ▸ main ▸ outer 3/10 ▸ Loop 'inner'``, or what of it fits; ``counted``: the line
         shows the iteration of the frame in focus elsewhere."""
-        steps = [
-            _Breadcrumb(
-                self._model if self.screen_state is None else escape_unprintable(self.screen_state.view.snapshot.model)
-            )
-        ]
+        state = self.screen_state
+        steps = [_Breadcrumb(self._model if state is None else escape_unprintable(state.view.stop_state.model))]
         steps += self._frame_crumbs(counted)
         focus = next((k for k, path in enumerate(steps) if path.in_focus), len(steps) - 1)
         # From all crumbs down to the frame in focus alone; the model's name is dropped last.
@@ -121,8 +119,8 @@ class Header(LineWidget):
         """The running frames, and the frame in focus if it has ended."""
         if self.screen_state is None:
             return []
-        views, depth = self.screen_state.view.frames, self.screen_state.depth
-        steps = [_Breadcrumb(_frame_text(view, k == depth, counted), k, k == depth) for k, view in enumerate(views)]
+        frames, depth = self.screen_state.view.frames, self.screen_state.depth
+        steps = [_Breadcrumb(_frame_text(frame, k == depth, counted), k, k == depth) for k, frame in enumerate(frames)]
         return (
             steps
             if depth is not None
@@ -137,9 +135,9 @@ class Header(LineWidget):
 
     def _iteration_spans(self) -> list[Span]:
         """The iteration of the loop in focus."""
-        if self.screen_state is None or self.screen_state.frame.frame.loop is None:
+        if self.screen_state is None or self.screen_state.frame.loop is None:
             return []
-        frame = self.screen_state.frame.frame
+        frame = self.screen_state.frame
         done, total = frame.iteration, frame.trip_count
         if self.progress is not None and self.screen_state.depth == 1:
             # A loop of the main graph is entered once: the progress counts this entry's iterations.
@@ -157,9 +155,9 @@ class Header(LineWidget):
         if seeds:
             numbers = "" if short else f" inputs, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
             spans.append((f"RANDOM{numbers}   ", Role.MARK))
-        if self.screen_state.view.is_recording:
+        if self.screen_state.view.stop_state.is_recording:
             spans.append(("RECORDING   ", Role.ERROR))
-        branch = next((branch.number for branch in self.screen_state.view.snapshot.branches if branch.current), 1)
+        branch = next((branch.number for branch in self.screen_state.view.stop_state.branches if branch.current), 1)
         if branch != 1:
             spans.append((f"branch {branch}   ", Role.MARK))
         return spans
@@ -174,12 +172,11 @@ class Header(LineWidget):
             return [("■ ended ", Role.MARK)]
         if self.screen_state.failed:
             return [("✗ error ", Role.ERROR)]
-        return [(f"■ paused: {self.screen_state.view.snapshot.stop.reason} ", Role.MARK)]
+        return [(f"■ paused: {self.screen_state.view.stop_state.stop.reason} ", Role.MARK)]
 
 
-def _frame_text(view: FrameView, in_focus: bool, counted: bool) -> str:
+def _frame_text(frame: FrameState, in_focus: bool, counted: bool) -> str:
     """A frame with its iteration and, if known, the limit; the one in focus with its operator type."""
-    frame = view.frame
     if frame.loop is None:
         return "main"
     name = f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'" if in_focus else escape_unprintable(frame.name)

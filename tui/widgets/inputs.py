@@ -39,7 +39,7 @@ class InputsPane(Pane):
         self._column_widths = WidestColumns()
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        loop = state.frame.frame.loop
+        loop = state.frame.loop
         ports = (*loop.sliced_inputs, *loop.invariants) if loop is not None else ()
         count = len(ports) + len(_captured_values(state))
         return SpaceRequest(1, count) if count else ONE_LINE
@@ -51,14 +51,14 @@ class InputsPane(Pane):
         return spans or [("none", Role.DIM)]
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = state.frame.frame
+        frame = state.frame
         self.set_title("Inputs of the body" if frame.loop else "Inputs", state.inputs_note)
         rows = _input_rows(state, width)
         if not rows:
             return [styled_line(("none", Role.DIM))]
         cells, targets = [list(row) for row, _ in rows], [target for _, target in rows]
         for row, target in zip(cells, targets, strict=True):
-            if target.name in state.frame.edited:
+            if target.name in state.edited:
                 row[2] = (f"{EDITED_SIGN} {row[2][0]}", row[2][1])
         sizes = self._column_widths.sizer_for(frame.path, width)
         if width < _FULL_TABLE_MIN_WIDTH:
@@ -90,7 +90,7 @@ def _value_cell(value: Any, width: int) -> str:
 
 def _sliced_rows(state: ScreenState, width: int) -> Iterator[_InputRow]:
     """The outer tensors that the loop slices, and the slice index of this iteration, or at a boundary the next."""
-    frame = state.frame.frame
+    frame = state.frame
     outer_depth = state.depth - 1 if state.depth else len(state.view.frames) - 1
     outer_values = state.view.frames[outer_depth].values
     for sliced in frame.loop.sliced_inputs if frame.loop is not None else ():
@@ -102,7 +102,7 @@ def _sliced_rows(state: ScreenState, width: int) -> Iterator[_InputRow]:
 
 
 def _invariant_rows(state: ScreenState, width: int) -> Iterator[_InputRow]:
-    loop = state.frame.frame.loop
+    loop = state.frame.loop
     values = state.frame.values
     for port in loop.invariants if loop is not None else ():
         name = port.inner.name
@@ -118,7 +118,7 @@ def _read_values(graph: Graph) -> Mapping[str, Value]:
 
 def _captured_values(state: ScreenState) -> list[tuple[Value, Any]]:
     """The captured values: computed ones first, then constants too large to be inline."""
-    frame = state.frame.frame
+    frame = state.frame
     values = _read_values(graph_of(frame, state.main_graph))
     captures = [(values[name], value) for name, value in frame.captures]
     computed = [(declared, value) for declared, value in captures if declared.constant is None]
@@ -132,7 +132,7 @@ def _is_large(value: Any) -> bool:
 
 
 def _capture_rows(state: ScreenState, width: int) -> Iterator[_InputRow]:
-    origin = "captured" if state.frame.frame.loop else ""
+    origin = "captured" if state.frame.loop else ""
     for declared, value in _captured_values(state):
         constant = declared.constant is not None
         if (

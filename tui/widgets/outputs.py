@@ -22,17 +22,17 @@ class OutputsPane(Pane):
         super().__init__("Outputs", id)
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        outputs = state.view.snapshot.outputs
+        outputs = state.view.stop_state.outputs
         return None if outputs is None else SpaceRequest(1, max(1, len(outputs)))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         spans: list[Span] = []
-        for name, value in state.view.snapshot.outputs or ():
+        for name, value in state.view.stop_state.outputs or ():
             spans += [(quote(name), Role.NAME), (f" {short_value(value, 16)}   ", Role.VALUE)]
         return spans or [("none", Role.DIM)]
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        outputs = state.view.snapshot.outputs
+        outputs = state.view.stop_state.outputs
         self.set_title("Outputs", "r restarts")
         if outputs is None:
             return [styled_line(("the model has not ended yet", Role.DIM))]

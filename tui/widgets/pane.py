@@ -133,7 +133,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
 
     def watch_screen_state(self) -> None:
         state = self.screen_state
-        stop = None if state is None else (state.view.snapshot.position, state.frame.frame.path, state.done)
+        stop = None if state is None else (state.view.stop_state.position, state.frame.path, state.done)
         changed, self._followed_stop = stop != self._followed_stop, stop
         self.rebuild(follow=changed)
 

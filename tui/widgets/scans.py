@@ -10,7 +10,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from ...debugger.describe.value_names import quote
-from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot
+from ...debugger.frame_state import FrameState, ScanState
 from ...debugger.statistics.tensor_ref import as_tensor_ref
 from ...runtime.graph import TensorType, Value
 from ..render.formatting import escape_unprintable, sparkline, type_text
@@ -38,7 +38,7 @@ class ScansPane(Pane):
         super().__init__("Scan outputs", id)
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        frame, outer = state.frame.frame, _outer_scans(state)
+        frame, outer = state.frame, _outer_scans(state)
         if not frame.scans and not outer:
             return None
         ports = frame.loop.scan_outputs if frame.loop is not None else ()
@@ -50,13 +50,13 @@ class ScansPane(Pane):
         return SpaceRequest(min(2, max_lines), max_lines)
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
-        frame, spans = state.frame.frame, list[Span]()
+        frame, spans = state.frame, list[Span]()
         for scan in (*frame.scans, *(scan for _, scan in _outer_scans(state))):
             spans += [(quote(scan.name), Role.NAME), (f" {type_text(scan.dtype, scan.shape)}   ", Role.VALUE)]
         return spans
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = state.frame.frame
+        frame = state.frame
         outer_lines = [
             _scan_line(scan, width, f"  of loop '{escape_unprintable(outer.name)}'")
             for outer, scan in _outer_scans(state)
@@ -71,7 +71,7 @@ class ScansPane(Pane):
         return lines + outer_lines
 
 
-def _picture_heights(scans: Sequence[ScanSnapshot], height: int) -> list[int]:
+def _picture_heights(scans: Sequence[ScanState], height: int) -> list[int]:
     """The height of each picture: charts of scalars have a fixed maximum, the others share the rest."""
     share = height // len(scans)
     charts = [
@@ -82,11 +82,11 @@ def _picture_heights(scans: Sequence[ScanSnapshot], height: int) -> list[int]:
     return [rest // charts.count(None) if rows is None else rows for rows in charts]
 
 
-def _is_scalar_scan(scan: ScanSnapshot) -> bool:
+def _is_scalar_scan(scan: ScanState) -> bool:
     return bool(scan.tail) and scan.tail[-1].size == 1
 
 
-def _max_picture_rows(scan: ScanSnapshot, element: Value, trip_count: int | None) -> int | None:
+def _max_picture_rows(scan: ScanState, element: Value, trip_count: int | None) -> int | None:
     """The maximum rows of a picture, equal at every stop; None: unlimited."""
     shape = element.type.shape if isinstance(element.type, TensorType) else None
     if _is_scalar_scan(scan) or (shape is not None and all(size == 1 for size in shape)):
@@ -95,13 +95,13 @@ def _max_picture_rows(scan: ScanSnapshot, element: Value, trip_count: int | None
     return None if total is None or total >= _PICTURE_MAX_ROWS else 1 + max(1, total)
 
 
-def _outer_scans(state: ScreenState) -> list[tuple[FrameSnapshot, ScanSnapshot]]:
+def _outer_scans(state: ScreenState) -> list[tuple[FrameState, ScanState]]:
     """The scan outputs of the enclosing loops."""
-    outer = [view.frame for view in reversed(state.view.frames[1 : state.depth or 0])]
+    outer = list(reversed(state.view.frames[1 : state.depth or 0]))
     return [(frame, scan) for frame in outer for scan in frame.scans]
 
 
-def _scan_line(scan: ScanSnapshot, width: int, owner: str = "") -> StyledLine:
+def _scan_line(scan: ScanState, width: int, owner: str = "") -> StyledLine:
     """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``, shortened at its end to the width. ``owner``: the
     text on the loop it belongs to, if that is not the one shown."""
     layout = "stacked on" if scan.stack else "concatenated along"
@@ -122,7 +122,7 @@ def _scan_line(scan: ScanSnapshot, width: int, owner: str = "") -> StyledLine:
     return styled_line(*spans)
 
 
-def _final_shape_text(scan: ScanSnapshot) -> str:
+def _final_shape_text(scan: ScanState) -> str:
     """The final shape, while the output is incomplete."""
     if scan.length is None or scan.length <= scan.count or not scan.count:
         return ""
@@ -131,13 +131,13 @@ def _final_shape_text(scan: ScanSnapshot) -> str:
     return f" of [{','.join(map(str, shape))}]"
 
 
-def _last_element_span(scan: ScanSnapshot) -> Span:
+def _last_element_span(scan: ScanState) -> Span:
     if not scan.tail or scan.tail[-1].size != 1:
         return ("", Role.PLAIN)
     return (f"  last {short_value(scan.tail[-1], 16)}", Role.PLAIN)
 
 
-def _picture_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLine]:
+def _picture_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]:
     """A picture of all elements, or of the newest ones where only those are kept."""
     if scan.is_index and scan.tail:
         return _index_lines(scan, width, height)
@@ -150,7 +150,7 @@ def _picture_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLi
     return [styled_line((truncate(picture.note, width), Role.DIM)), *drawn] if height > 1 else drawn
 
 
-def _index_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLine]:
+def _index_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]:
     """The newest indices as numbers, as many as fit."""
     first = scan.count - len(scan.tail)
     if _is_scalar_scan(scan):
@@ -175,7 +175,7 @@ def _indices_text(element: Any) -> str:
     return " ".join(map(str, as_tensor_ref(element).copy_range(0, _WRITTEN_INDICES_MAX).tolist()))
 
 
-def _newest_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLine]:
+def _newest_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]:
     if not scan.tail or scan.tail[-1].dtype.kind in "OUST":
         return []
     if all(element.size == 1 for element in scan.tail):

@@ -12,7 +12,7 @@ from ...debugger.describe.frame_text import values_label
 from ...debugger.describe.listing import Listing, ListingContext
 from ...debugger.describe.pseudo_code import PseudoCode
 from ...debugger.describe.pseudo_code import PseudoCodeLine as SourceLine
-from ...debugger.session.snapshot import BreakpointSnapshot
+from ...debugger.session.stop_state import BreakpointState
 from ...runtime.errors import UsageError
 from ...runtime.graph import Node
 from ..render.formatting import escape_unprintable
@@ -57,7 +57,7 @@ class SourcePane(Pane):
         return [(self.heading[1], Role.DIM)]
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = state.frame.frame
+        frame = state.frame
         name = escape_unprintable(frame.name)
         listing = Listing(program_source(state.main_graph), _listing_stop(state))
         if self._restored_folds:
@@ -68,13 +68,13 @@ class SourcePane(Pane):
         runs = initial_value_runs(listing.source).keys() - self._run_starts
         self.folded |= runs
         self._run_starts |= runs
-        marks, edited = _breakpoint_marks(state.view.snapshot.breakpoints), state.frame.edited
+        marks, edited = _breakpoint_marks(state.view.stop_state.breakpoints), state.edited
         self._code_visible = (
             (height >= _CODE_MIN_LINES and not listing.source.is_script)
             if self._code_requested is None
             else self._code_requested
         )
-        signs = state.view.snapshot.line_signs
+        signs = state.view.stop_state.line_signs
         lines = ListingLines(listing, width, state.depth, marks, self.folded, edited, self._code_visible, signs)
         title = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
         if lines.prefix:
@@ -165,7 +165,7 @@ class SourcePane(Pane):
         """
         if not isinstance(self.lines, ListingLines) or self.screen_state is None:
             raise UsageError("there are no lines yet")
-        line = find_line(self.lines.listing.source, text, self.screen_state.frame.frame.loop)
+        line = find_line(self.lines.listing.source, text, self.screen_state.frame.loop)
         heads = self.lines.enclosing_heads(line.number)
         if self.folded.intersection(heads):
             self.folded.difference_update(heads)
@@ -202,7 +202,7 @@ def _max_rows(source: PseudoCode) -> int:
     return len(source.lines) + len(source.code_above(range(len(source.lines)))) + _FOOTER_MAX_LINES
 
 
-def _breakpoint_marks(breakpoints: Sequence[BreakpointSnapshot]) -> dict[Node, bool]:
+def _breakpoint_marks(breakpoints: Sequence[BreakpointState]) -> dict[Node, bool]:
     """The nodes with breakpoints, and whether any of them is enabled."""
     marks: dict[Node, bool] = {}
     for breakpoint in breakpoints:
@@ -213,7 +213,7 @@ def _breakpoint_marks(breakpoints: Sequence[BreakpointSnapshot]) -> dict[Node, b
 
 
 def _listing_stop(state: ScreenState) -> ListingContext:
-    frame = state.frame.frame
+    frame = state.frame
     at_boundary = frame.loop is not None and (frame.at_boundary or state.depth is None)
 
     return ListingContext(
@@ -222,7 +222,7 @@ def _listing_stop(state: ScreenState) -> ListingContext:
         at_boundary,
         frame.stopped_by,
         state.depth is not None,
-        state.failed and state.frame is state.view.innermost,
+        state.failed and state.frame is state.view.stop_state.frame,
         frame.states,
         frame.read,
         hide_notes=state.quiet,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ...debugger.frame_state import FrameState
 from ...runtime.graph import Graph, Loop, bodies
 from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, limit_text
 from ..render.pane_layout import ONE_LINE, SpaceRequest
-from ..render.stop_view import FrameView, ScreenState
+from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, table_lines
 from ..render.targets import FrameTarget, Target
 from .pane import Pane
@@ -26,23 +27,23 @@ class StackPane(Pane):
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         rows: list[list[Span]] = []
         targets: list[Target] = []
-        for depth, view in enumerate(_shown_frames(state)):
-            in_focus = view is state.frame
+        for depth, frame in enumerate(_shown_frames(state)):
+            in_focus = frame is state.frame
             targets.append(FrameTarget(depth if depth < len(state.view.frames) else None))
             rows.append(
                 [
                     ("▸" if in_focus else " ", Role.MARK),
-                    (_frame_name(view), Role.NAME if in_focus else Role.PLAIN),
-                    (_iteration_text(view), Role.VALUE if in_focus else Role.DIM),
+                    (_frame_name(frame), Role.NAME if in_focus else Role.PLAIN),
+                    (_iteration_text(frame), Role.VALUE if in_focus else Role.DIM),
                 ]
             )
         return table_lines(_COLUMNS, rows, width, False, targets, self._column_widths.sizer_for(width))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         spans: list[Span] = []
-        for view in _shown_frames(state):
+        for frame in _shown_frames(state):
             spans += [(" ▸ ", Role.DIM)] * bool(spans) + [
-                (_frame_name(view), Role.NAME if view is state.frame else Role.DIM)
+                (_frame_name(frame), Role.NAME if frame is state.frame else Role.DIM)
             ]
         return spans
 
@@ -59,7 +60,7 @@ class StackPane(Pane):
             self.show_line(self.cursor, 0)
 
 
-def _shown_frames(state: ScreenState) -> Sequence[FrameView]:
+def _shown_frames(state: ScreenState) -> Sequence[FrameState]:
     """The running frames, and the frame in focus if it has ended."""
     return state.view.frames if state.depth is not None else (*state.view.frames, state.frame)
 
@@ -71,12 +72,11 @@ def _max_loop_depth(graph: Graph) -> int:
     return max(depths, default=0)
 
 
-def _frame_name(view: FrameView) -> str:
-    return escape_unprintable(view.frame.name) if view.frame.loop is not None else "main"
+def _frame_name(frame: FrameState) -> str:
+    return escape_unprintable(frame.name) if frame.loop is not None else "main"
 
 
-def _iteration_text(view: FrameView) -> str:
-    frame = view.frame
+def _iteration_text(frame: FrameState) -> str:
     if frame.loop is None:
         return ""
     if frame.stopped_by is not None:

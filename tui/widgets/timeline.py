@@ -42,17 +42,17 @@ class TimelinePane(Pane):
         self._last_picked = -1
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        return SpaceRequest(1, max(1, len(state.frame.branches.rows))) if state.has_loops else None
+        return SpaceRequest(1, max(1, len(state.branches.rows))) if state.has_loops else None
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
-        frame, branch_count = state.frame.frame, len(state.frame.branches.rows)
+        frame, branch_count = state.frame, len(state.branches.rows)
         if frame.loop is None:
             return [("no loop runs here", Role.DIM)]
         text = f"iterations of '{escape_unprintable(frame.name)}'"
         return [(f"{text}, on {branch_count} branches" if branch_count > 1 else text, Role.DIM)]
 
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame, branches = state.frame.frame, state.frame.branches
+        frame, branches = state.frame, state.branches
         if frame.loop is None:
             self.set_title("Timeline")
             return [styled_line(("no loop runs here", Role.DIM))]
@@ -125,7 +125,7 @@ class TimelinePane(Pane):
                 start = k
 
     def _branch_marks(self, row: Branch, state: ScreenState) -> Iterator[tuple[str, Role, Sequence[int]]]:
-        frame = state.frame.frame
+        frame = state.frame
         if row.current:
             yield _CURRENT_SIGN, Role.MARK, [frame.iteration]
             yield _BREAKPOINT_SIGN, Role.ERROR, [k for k in _breakpoint_iterations(state) if k <= self._bar_iterations]
@@ -196,16 +196,16 @@ def place_marks(cells_by_sign: Mapping[str, set[int]], cells: int) -> dict[int, 
 
 def _breakpoint_iterations(state: ScreenState) -> list[int]:
     """The iterations of this loop with enabled breakpoints."""
-    frame = state.frame.frame
+    frame = state.frame
     breakpoints = (
-        bp for bp in state.view.snapshot.breakpoints if bp.enabled and bp.iterations and frame.index in bp.loops
+        bp for bp in state.view.stop_state.breakpoints if bp.enabled and bp.iterations and frame.index in bp.loops
     )
     return [bp.iterations[-1] for bp in breakpoints if bp.iterations[:-1] in ((), frame.entry)]
 
 
 def _total_iterations(state: ScreenState) -> int:
     """The number of iterations that the bar represents."""
-    frame, branches = state.frame.frame, state.frame.branches.rows
+    frame, branches = state.frame, state.branches.rows
     newest = max([frame.iteration, *(branch.last for branch in branches), *_breakpoint_iterations(state)])
     if frame.trip_count is not None and frame.trip_count < _SCALED_TRIP_COUNT_MAX:
         return max(1, frame.trip_count, newest)

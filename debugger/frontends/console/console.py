@@ -239,7 +239,8 @@ class Console:
 
     def _breakpoint_commands(self, stop: Stop) -> list[str]:
         """The commands of the breakpoints of a stop."""
-        return [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
+        breakpoints = self.session.controller.breakpoints.in_order if stop.breakpoints else ()
+        return [line for b in breakpoints if b.number in stop.breakpoints for line in b.commands]
 
     def run_breakpoint_commands(self, stop: Stop) -> None:
         """Run the commands of breakpoints after a front end moved the session without a command.
@@ -277,16 +278,15 @@ class Console:
 
     def completion_context(self) -> CompletionContext:
         """A snapshot of the data for completions, since a screen completes lines while the session may move."""
-        session = self.session
-        branches = [b.number for b in session.branches] if session.controller.has_branches else []
+        controller = self.session.controller
         return CompletionContext(
-            session.controller.symbols,
+            controller.symbols,
             self.selected_frame().index,
-            session.controller.has_nodes,
-            tuple(map(str, (b.number for b in session.breakpoints))),
+            controller.has_nodes,
+            tuple([str(b.number) for b in controller.breakpoints.in_order]),
             tuple(map(str, self.displays)),
-            tuple(port.name for port in session.model.inputs),
-            tuple(map(str, branches)),
+            tuple([port.name for port in controller.model.inputs]),
+            tuple([str(b.number) for b in controller.branches] if controller.has_branches else ()),
             tuple(self.extra_commands),
         )
 

@@ -182,14 +182,14 @@ class DapAdapter(DapConnection):
         view = self.stop_view()
         loops = [
             {"name": entry.name, "iteration": entry.iteration, "tripCount": entry.trip_count}
-            for entry in view.snapshot.frames
+            for entry in view.stop_state.frames
             if entry.loop is not None
         ]
         branches = [
             {"number": entry.number, "parent": entry.parent, "edits": list(entry.edits), "current": entry.current}
-            for entry in view.snapshot.branches
+            for entry in view.stop_state.branches
         ]
-        return {"loops": loops, "branches": branches, "stop": view.snapshot.stop.text}
+        return {"loops": loops, "branches": branches, "stop": view.stop_state.stop.text}
 
     def inline_values(self, arguments: Mapping[str, Any]) -> Any:
         """Custom request: the values of each line in this iteration, for editors with inline values."""

@@ -9,8 +9,9 @@ from ....runtime.graph import Loop
 from ...describe.pseudo_code import PseudoCode, PseudoCodeLine
 from ...describe.termination import stop_cause
 from ...expression.tokens import quote
+from ...frame_state import FrameState
 from ...session.session import Session
-from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
+from ...session.stop_state import StopState, read_stop
 from .variables import ChildrenReader, DapVariable, VariableReferences
 
 #: The text of the model, which is no file.
@@ -23,16 +24,16 @@ class DapStopView:
     def __init__(self, session: Session, variables: VariableReferences) -> None:
         self.session = session
         self.variables = variables
-        self.snapshot: Snapshot = take_snapshot(session)
+        self.stop_state: StopState = read_stop(session)
         #: Innermost first, as editors list them.
-        self.frames = list(reversed(self.snapshot.frames)) if not self.snapshot.done else [self.snapshot.frame]
+        self.frames = list(reversed(self.stop_state.frames)) if not self.stop_state.done else [self.stop_state.frame]
 
     @property
     def pseudo_code(self) -> PseudoCode:
         """The pseudo-code of the model."""
         return self.session.controller.symbols.pseudo_code
 
-    def frame(self, number: Any) -> FrameSnapshot | None:
+    def frame(self, number: Any) -> FrameState | None:
         """A frame by its number in the editor: 1 is the innermost, also the default."""
         if number is None:
             return self.frames[0]
@@ -56,14 +57,14 @@ class DapStopView:
             "column": 1,
         }
 
-    def next_line(self, frame: FrameSnapshot) -> PseudoCodeLine | None:
+    def next_line(self, frame: FrameState) -> PseudoCodeLine | None:
         """The next line of a frame; for an enclosing frame the head of its running inner loop."""
         listing = frame.listing(self.pseudo_code, running=True)
         return None if listing.next_index is None else listing.source.lines[listing.next_index]
 
-    def inline_values(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+    def inline_values(self, frame: FrameState) -> list[dict[str, Any]]:
         """The values of the lines of a frame, as in the console's listing."""
-        listing = frame.listing(self.pseudo_code, running=not self.snapshot.done)
+        listing = frame.listing(self.pseudo_code, running=not self.stop_state.done)
         rows = (listing.row(k) for k in range(len(listing)))
         return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
 
@@ -73,7 +74,7 @@ class DapStopView:
 
     # -- the scopes of a frame
 
-    def scopes(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+    def scopes(self, frame: FrameState) -> list[dict[str, Any]]:
         """The scopes of a frame."""
         groups = [
             ("Carried", "locals", self._carried(frame)),
@@ -83,9 +84,9 @@ class DapStopView:
             ("Scan outputs", "returnValue", self._scans(frame)),
             ("Captures", "globals", self._captures(frame)),
         ]
-        if self.snapshot.outputs is not None and self.snapshot.done:
+        if self.stop_state.outputs is not None and self.stop_state.done:
             groups.append(
-                ("Outputs", "returnValue", [DapVariable(name, value) for name, value in self.snapshot.outputs])
+                ("Outputs", "returnValue", [DapVariable(name, value) for name, value in self.stop_state.outputs])
             )
         scopes = []
         for name, hint, items in groups:
@@ -95,11 +96,11 @@ class DapStopView:
             scopes.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
         return scopes
 
-    def _carried(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _carried(self, frame: FrameState) -> list[DapVariable]:
         settable = self.session.controller.has_branches
         return [DapVariable(name, value, quote(name) if settable else "") for name, value in frame.carried.items()]
 
-    def _condition(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _condition(self, frame: FrameState) -> list[DapVariable]:
         if frame.loop is None:
             return []
         items = [DapVariable("iteration", frame.iteration, type="iteration number")]
@@ -111,7 +112,7 @@ class DapStopView:
             items.append(DapVariable("ended by", stop_cause(frame.stopped_by)))
         return items
 
-    def _inputs(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _inputs(self, frame: FrameState) -> list[DapVariable]:
         if frame.loop is None:
             inputs = self.session.inputs if frame.index < 0 else {}
             return [DapVariable(name, value) for name, value in inputs.items()]
@@ -120,17 +121,17 @@ class DapStopView:
             names.append(frame.loop.iteration.name)
         return [DapVariable(name, frame.values[name], quote(name)) for name in names if name in frame.values]
 
-    def _body(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _body(self, frame: FrameState) -> list[DapVariable]:
         settable = self.session.controller.has_branches
         names = dict.fromkeys(
             [v.name for entry in frame.nodes for v in entry.node.outputs if v is not None and v in frame.results]
         )
         return [DapVariable(name, frame.values[name], quote(name) if settable else "") for name in names]
 
-    def _captures(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _captures(self, frame: FrameState) -> list[DapVariable]:
         return [DapVariable(name, value) for name, value in frame.captures]
 
-    def _scans(self, frame: FrameSnapshot) -> list[DapVariable]:
+    def _scans(self, frame: FrameState) -> list[DapVariable]:
         items = []
         for scan in frame.scans:
             value = scan.full_value if scan.full_value is not None else list(scan.tail)
@@ -145,7 +146,7 @@ def _item_children(items: list[DapVariable]) -> ChildrenReader:
     return children
 
 
-def _frame_title(frame: FrameSnapshot) -> str:
+def _frame_title(frame: FrameState) -> str:
     loop: Loop | None = frame.loop
     if loop is None:
         return "main graph"

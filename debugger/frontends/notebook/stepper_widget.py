@@ -17,7 +17,7 @@ import traitlets
 
 from ....runtime.errors import LoopdbgError, UsageError
 from ...session.session import Session
-from ...session.snapshot import take_snapshot
+from ...session.stop_state import read_stop
 from ...session.worker import SessionWorker, failure_text
 from ..console.command_registry import QuitRequest
 from ..console.console import Console
@@ -59,7 +59,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         #: Whether a move runs, or its result was not shown yet.
         self._running = False
         self._follower: asyncio.Task[None] | None = None
-        self._stop_view = NotebookStopView(session, take_snapshot(session))
+        self._stop_view = NotebookStopView(session, read_stop(session))
         super().__init__(view=self._stop_view.as_json(), state=_state_entry())
         self.observe(self._on_request, "request")
 
@@ -153,7 +153,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
 
     def _show_stop(self, error: str) -> None:
         try:
-            self._stop_view = NotebookStopView(self._session, take_snapshot(self._session))
+            self._stop_view = NotebookStopView(self._session, read_stop(self._session))
             self.view = self._stop_view.as_json()
         except LoopdbgError as exception:
             error = error or str(exception)

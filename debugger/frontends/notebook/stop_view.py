@@ -1,4 +1,4 @@
-"""A page's view of a stop: plain data from a snapshot and the pseudo-code."""
+"""A page's view of a stop: plain data from its state and the pseudo-code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ...describe.frame_text import back_edge_labels, declared_trip_count, no_lim
 from ...describe.listing import Listing, ListingRow
 from ...describe.pseudo_code import LineKind
 from ...describe.value_names import display_name
+from ...frame_state import FrameState, ScanState
 from ...session.session import Session
-from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
+from ...session.stop_state import BranchState, StopState
 from ...statistics.value_history import Evolution
 from ...value_json import json_number
 from ...value_text import value_text
@@ -34,21 +35,21 @@ _MAX_SHOWN_TRIP_COUNT = 1 << 31
 class NotebookStopView:
     """One stop; valid until the session moves."""
 
-    def __init__(self, session: Session, snapshot: Snapshot) -> None:
-        self.session, self.snapshot = session, snapshot
-        self.frame: FrameSnapshot = snapshot.frame
+    def __init__(self, session: Session, stop_state: StopState) -> None:
+        self.session, self.stop_state = session, stop_state
+        self.frame: FrameState = stop_state.frame
         source, marked = session.controller.symbols.pseudo_code, session.breakpoints.marked_nodes()
-        self.listing: Listing = self.frame.listing(source, running=not snapshot.done, breakpoints=marked)
+        self.listing: Listing = self.frame.listing(source, running=not stop_state.done, breakpoints=marked)
 
     def as_json(self) -> dict[str, Any]:
         """The view as JSON data."""
-        frame, stop = self.frame, self.snapshot.stop
+        frame, stop = self.frame, self.stop_state.stop
         return {
-            "model": self.snapshot.model,
+            "model": self.stop_state.model,
             "stop": stop.text,
             "reason": stop.reason.value,
-            "done": self.snapshot.done,
-            "frames": [entry.name for entry in self.snapshot.frames],
+            "done": self.stop_state.done,
+            "frames": [entry.name for entry in self.stop_state.frames],
             "where": f"{frame.path}, {position_text(frame)}" if frame.loop is not None else frame.path,
             "lines": list(self._line_entries()),
             "carried": list(map(self._carried_entry, frame.back_edges)),
@@ -58,7 +59,7 @@ class NotebookStopView:
             "timeline": self._timeline_entry(),
             "outputs": [
                 {"name": name, "type": type_text(value), "value": value_text(value, _ROW_WIDTH_CHARS)}
-                for name, value in self.snapshot.outputs or ()
+                for name, value in self.stop_state.outputs or ()
             ],
             "breakpoints": [
                 {
@@ -68,7 +69,7 @@ class NotebookStopView:
                     "enabled": entry.enabled,
                     "hits": entry.hits,
                 }
-                for entry in self.snapshot.breakpoints
+                for entry in self.stop_state.breakpoints
             ],
         }
 
@@ -137,7 +138,7 @@ class NotebookStopView:
     # -- time
 
     def _timeline_entry(self) -> dict[str, Any]:
-        frame, spans = self.frame, [self._branch_span(b) for b in self.snapshot.branches]
+        frame, spans = self.frame, [self._branch_span(b) for b in self.stop_state.branches]
         if frame.loop is None:
             return {"now": None, "last": 0, "end": 0, "limit": None, "branches": []}
         last = max([frame.iteration, *(span["last"] for span in spans if span["current"])])
@@ -146,9 +147,9 @@ class NotebookStopView:
         end = max(1, last + margin if limit is None else max(last, limit))
         return {"now": frame.iteration, "last": last, "end": end, "limit": limit, "branches": spans}
 
-    def _branch_span(self, branch: BranchSnapshot) -> dict[str, Any]:
+    def _branch_span(self, branch: BranchState) -> dict[str, Any]:
         """A branch with its last iteration in this entry of the loop."""
-        position = self.snapshot.position
+        position = self.stop_state.position
         depth = 2 * len(self.frame.entry)
         # A position has pairs of loop and iteration for the enclosing loops, then for this one.
         in_entry = len(branch.tip) > depth + 1 and branch.tip[: depth + 1] == position[: depth + 1]
@@ -161,7 +162,7 @@ class NotebookStopView:
         }
 
 
-def _scan_entry(scan: ScanSnapshot) -> dict[str, Any]:
+def _scan_entry(scan: ScanState) -> dict[str, Any]:
     tail: Sequence[Any] = scan.tail
     numbers = [_plotted_number(value) for value in tail if np.size(value) == 1]
     return {

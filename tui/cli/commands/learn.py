@@ -201,14 +201,14 @@ def _print_frame(learner: Learner) -> None:
 
 
 def _print_listing(learner: Learner) -> None:
-    from ....debugger.session.snapshot import snapshot_frame
+    from ....debugger.frame_state import read_frame
     from ....debugger.session.source_listing import list_source
 
     console, session = learner.console, learner.console.session
     if learner.hides_listing:
         terminal.out("(the listing is covered until there is an answer)")
         return
-    source, frame = session.controller.symbols.pseudo_code, snapshot_frame(console.selected_frame())
+    source, frame = session.controller.symbols.pseudo_code, read_frame(console.selected_frame().by_reference())
     listing = list_source(
         source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.hides_loop_facts
     )

@@ -21,8 +21,8 @@ from .time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from ....debugger.session.session import Session
-    from ....debugger.session.snapshot import Snapshot
     from ....debugger.session.stop import Stop
+    from ....debugger.session.stop_state import StopState
 
 #: Values of --break that are no conditions.
 RESULT_TRIGGERS = ("nan", "overflow", "beyond float16")
@@ -67,7 +67,7 @@ def run_session(
         InterruptError: The time limit expired.
     """
     from ....debugger.frontends.console.text_output import frame_lines
-    from ....debugger.session.snapshot import take_snapshot
+    from ....debugger.session.stop_state import read_stop
 
     quiet = options.json
     flags = _OptionBreakpoints(session, options)
@@ -84,7 +84,7 @@ def run_session(
     result = None
     if session.done and session.outputs is not None:
         result = Result(session.outputs, session.totals, notes=tuple(session.model.graph.notes))
-    stop = stop_json(take_snapshot(session)) if quiet and not session.done else {}
+    stop = stop_json(read_stop(session)) if quiet and not session.done else {}
     if flags.asserts.failed_text and stop:
         stop["assertion"] = flags.asserts.failed_text
     return status, result, stop, seconds
@@ -344,13 +344,13 @@ def _location_text(session: Any) -> str:
     return f"at {frame.path}, iteration {frame.iteration}" if frame.loop is not None else "in the main graph"
 
 
-def stop_json(snapshot: Snapshot) -> dict[str, Any]:
+def stop_json(stop_state: StopState) -> dict[str, Any]:
     """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of a stop.
 
     ``breakpoint`` is the number of the first hit breakpoint or null; ``carried`` has small values as JSON numbers and
     lists, other values as type and statistics.
     """
-    frame, stop = snapshot.frame, snapshot.stop
+    frame, stop = stop_state.frame, stop_state.stop
     return {
         "reason": stop.reason.value,
         "text": stop.text,

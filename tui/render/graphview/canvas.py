@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from ....debugger.graphview.graph_view import INPUT_KINDS, OUTPUT_KINDS, BoxKind, GraphBox, GraphView
-from ....debugger.graphview.node_overlay import GraphFrameStates, NodeOverlay, build_overlay
+from ....debugger.graphview.node_overlay import FramesByLoop, NodeOverlay, build_overlay
 from ..formatting import NOT_FINITE_SYMBOL, escape_unprintable
 from ..styled_text import Role, Span, StyledLine, pad_to_width, shorten_name, truncate
 from ..value_cells import NOT_COMPUTED_SIGN, short_value, value_type_text
@@ -46,10 +46,10 @@ class RenderedGraph:
     width: int
 
 
-def draw_graph(layout: GraphLayout, overlays: GraphFrameStates, cursor: int | None = None) -> RenderedGraph:
+def draw_graph(layout: GraphLayout, frames: FramesByLoop, cursor: int | None = None) -> RenderedGraph:
     """Draw a picture. ``cursor``: the box whose wires are highlighted."""
     canvas = _GraphCanvas()
-    marks = canvas.draw_picture(layout, overlays, (0, 0), cursor)
+    marks = canvas.draw_picture(layout, frames, (0, 0), cursor)
     return RenderedGraph(canvas.to_lines(layout.width, layout.height), marks, layout.width)
 
 
@@ -60,12 +60,10 @@ class _GraphCanvas:
     cells: dict[Point, tuple[int, Role]] = field(default_factory=dict)
     texts: dict[int, dict[int, Span]] = field(default_factory=dict)
 
-    def draw_picture(
-        self, layout: GraphLayout, overlays: GraphFrameStates, origin: Point, cursor: int | None
-    ) -> NodeOverlay:
+    def draw_picture(self, layout: GraphLayout, frames: FramesByLoop, origin: Point, cursor: int | None) -> NodeOverlay:
         """Draw a picture at an origin; highlighted lines are on top."""
         picture = layout.picture
-        marks = build_overlay(picture, overlays)
+        marks = build_overlay(picture, frames)
         lines = [
             (_wire_role(picture, marks, wire.source, reader, cursor), path)
             for wire, wire_paths in zip(picture.wires, layout.wires, strict=True)
@@ -82,7 +80,7 @@ class _GraphCanvas:
         for k, chip in enumerate(layout.placed_boxes):
             self.draw_box(k, chip, picture, layout.level, marks, origin, cursor)
             for corner, inner in chip.children:
-                self.draw_picture(inner, overlays, (origin[0] + corner[0], origin[1] + corner[1]), None)
+                self.draw_picture(inner, frames, (origin[0] + corner[0], origin[1] + corner[1]), None)
         return marks
 
     def draw_path(self, path: Sequence[Point], origin: Point, role: Role) -> None:

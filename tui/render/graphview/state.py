@@ -8,37 +8,18 @@ from ....debugger.describe.frame_text import position_text
 from ....debugger.graphview.build_view import build_graph_view
 from ....debugger.graphview.focus_subgraph import focus_subgraph
 from ....debugger.graphview.graph_view import GraphBox, GraphView
-from ....debugger.graphview.node_overlay import GraphFrameState, GraphFrameStates, NodeOverlay, find_next_box
+from ....debugger.graphview.node_overlay import FramesByLoop, NodeOverlay, find_next_box
 from ....runtime.graph import Loop, Node, bodies
 from ..formatting import escape_unprintable, value_text
 from ..pseudo_code import program_source
-from ..stop_view import FrameView, ScreenState, graph_of
+from ..stop_view import ScreenState, graph_of
 from .canvas import RenderedGraph, draw_graph
 from .layout import BOX_DETAILS, DetailLevel, GraphLayout, layout_graph
 
 
-def frame_overlays(state: ScreenState) -> GraphFrameStates:
-    """The overlays of the frames of a stop, including the loop that ended last."""
-    views = [*state.view.frames, state.frame]
-    return {view.frame.loop: _frame_overlay(view, state) for view in views}
-
-
-def _frame_overlay(view: FrameView, state: ScreenState) -> GraphFrameState:
-    frame = view.frame
-    running = any(view is frame_view for frame_view in state.view.frames)
-
-    return GraphFrameState(
-        frame.iteration,
-        frame.trip_count,
-        frame.loop is not None and (frame.at_boundary or not running),
-        running,
-        False,
-        "" if frame.loop is None else position_text(frame),
-        frame.states,
-        frame.read,
-        frame.back_edges,
-        tuple((scan.count, scan.shape) for scan in frame.scans),
-    )
+def _frames_by_loop(state: ScreenState) -> FramesByLoop:
+    """The frames of a stop, including the loop that ended last."""
+    return {frame.loop: frame for frame in (*state.view.frames, state.frame)}
 
 
 @dataclass(eq=False)
@@ -56,26 +37,26 @@ class GraphState:
     _picture_cache: dict[tuple[Loop | None, frozenset[Node]], GraphView] = field(default_factory=dict)
     _layout_cache: dict[tuple[GraphView, DetailLevel], GraphLayout] = field(default_factory=dict)
     _visible_part: GraphView | None = None
-    _overlays: GraphFrameStates = field(default_factory=dict)
+    _frames: FramesByLoop = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._overlays = frame_overlays(self.screen_state)
+        self._frames = _frames_by_loop(self.screen_state)
         self.select_next_node()
 
     def show_state(self, state: ScreenState) -> None:
         """Show another stop; the cursor moves to the next node, if there is a box for it."""
         has_moved = state.view is not self.screen_state.view or state.frame is not self.screen_state.frame
-        self.screen_state, self._overlays = state, frame_overlays(state)
+        self.screen_state, self._frames = state, _frames_by_loop(state)
         if has_moved:
             self.select_next_node()
 
     @property
     def full_picture(self) -> GraphView:
         """The complete picture of the focused loop."""
-        loop = self.screen_state.frame.frame.loop
+        loop = self.screen_state.frame.loop
         key = (loop, frozenset(self.expanded))
         if key not in self._picture_cache:
-            graph = graph_of(self.screen_state.frame.frame, self.screen_state.main_graph)
+            graph = graph_of(self.screen_state.frame, self.screen_state.main_graph)
             self._picture_cache[key] = build_graph_view(
                 graph, loop, program_source(self.screen_state.main_graph).formatter, self.expanded
             )
@@ -138,14 +119,14 @@ class GraphState:
 
     def render(self) -> RenderedGraph:
         """Draw the visible picture."""
-        return draw_graph(self.graph_layout, self._overlays, self.cursor_index if self.visible_picture.boxes else None)
+        return draw_graph(self.graph_layout, self._frames, self.cursor_index if self.visible_picture.boxes else None)
 
     # -- the cursor
 
     def select_next_node(self) -> None:
         """Move the cursor to the next node or the If that contains it; otherwise keep it, if possible."""
-        overlay = self._overlays.get(self.screen_state.frame.frame.loop)
-        index = None if overlay is None else find_next_box(self.full_picture, overlay)
+        frame = self._frames.get(self.screen_state.frame.loop)
+        index = None if frame is None else find_next_box(self.full_picture, frame)
         if index is not None:
             self.set_cursor(self.full_picture.boxes[index].key)
         elif self.full_picture.find_box(self.cursor) is None and self.full_picture.boxes:
@@ -205,7 +186,7 @@ class GraphState:
 
     def title_text(self) -> str:
         """The title: ``main ▸ outer ▸ inner, in iteration 3 / 10``."""
-        frame = self.screen_state.frame.frame
+        frame = self.screen_state.frame
         limit = "" if frame.trip_count is None else f" / {frame.trip_count}"
         title = escape_unprintable(frame.path) + ("" if frame.loop is None else f", {position_text(frame)}{limit}")
         title += "" if self.screen_state.has_loops else "   the model has no loop"

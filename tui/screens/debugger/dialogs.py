@@ -110,7 +110,7 @@ class Dialogs(ActionTarget):
 
     def action_quit(self) -> None:
         state = self._screen.screen_state
-        branches = state.view.snapshot.branches if state is not None else ()
+        branches = state.view.stop_state.branches if state is not None else ()
         edits = [f"branch {branch.number}: {'; '.join(branch.edits)}" for branch in branches if branch.edits]
         if edits:
             self._screen.app.push_screen(QuitConfirmScreen(self._screen.actions, edits), self._quit_if_confirmed)

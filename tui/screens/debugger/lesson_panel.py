@@ -53,7 +53,7 @@ class LessonPanel:
         """Show the card, hide the panes that would give away its answer, and return the state for the others."""
         card = self.card
         # Several panes show what ends the loop and its trip count; all panes do for a loop without iterations.
-        hide_all = card.frozen and (card.source_covered or state.view.innermost.frame.stopped_by is not None)
+        hide_all = card.frozen and (card.source_covered or state.view.stop_state.frame.stopped_by is not None)
         hidden = {"body": card.source_covered, "condition": card.frozen}
         for pane in panes:
             pane.set_class(hide_all or hidden.get(pane.id or "", False), "-covered")

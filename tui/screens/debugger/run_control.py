@@ -187,14 +187,14 @@ class RunControl(ActionTarget):
 
     def _show_stop(self, view: StopView, error: str | None) -> None:
         """Show a stop with the selected frame in focus."""
-        screen, replaced = self._screen, view.restart_inputs
+        screen, replaced = self._screen, view.stop_state.restart_inputs
         seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in replaced}))
         is_first = screen.screen_state is None
         state = ScreenState(view, view.selected, self.model.graph, self._inputs_source(replaced), error, seeds=seeds)
         screen.show_state(state)
-        stop = view.snapshot.stop
+        stop = view.stop_state.stop
         message = stop.text
-        if view.snapshot.outputs:
+        if view.stop_state.outputs:
             # On a small screen the outputs are on another tab.
             shown = screen.pane_control.panes["outputs"].display
             message += "; r restarts it" if shown else "; 9 shows what it gave, r restarts it"
@@ -264,7 +264,7 @@ class RunControl(ActionTarget):
         screen.header.progress = progress
         if state is None:
             return
-        frame = state.frame.frame
+        frame = state.frame
         count = progress.iterations.get(frame.path)
         screen.status_message.say_running(progress, frame.name, count, screen.interrupt_key)
         if isinstance(screen.app.screen, GraphScreen):
@@ -278,4 +278,4 @@ class RunControl(ActionTarget):
 def _stop_covers_output(message: CommandFinished) -> bool:
     """Whether the displayed stop already contains the command's output."""
     output, view = message.output, message.view
-    return not output or (view is not None and output[0] == view.snapshot.stop.text)
+    return not output or (view is not None and output[0] == view.stop_state.stop.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....debugger.describe.value_names import quote
-from ....debugger.session.snapshot import BreakpointSnapshot
+from ....debugger.session.stop_state import BreakpointState
 from ...actions import ActionTarget
 from ...render.formatting import escape_unprintable
 from ...render.target_base import Target
@@ -27,15 +27,15 @@ class TargetActions(ActionTarget):
     @property
     def _is_recording(self) -> bool:
         state = self._screen.screen_state
-        return state is not None and state.view.is_recording
+        return state is not None and state.view.stop_state.is_recording
 
     @property
-    def _breakpoints(self) -> tuple[BreakpointSnapshot, ...]:
+    def _breakpoints(self) -> tuple[BreakpointState, ...]:
         state = self._screen.screen_state
-        return () if state is None else state.view.snapshot.breakpoints
+        return () if state is None else state.view.stop_state.breakpoints
 
     @property
-    def _breakpoint(self) -> BreakpointSnapshot | None:
+    def _breakpoint(self) -> BreakpointState | None:
         """The breakpoint that the cursor is on."""
         target = self._target
         numbers = (target.number,) if isinstance(target, BreakpointTarget) else ()

@@ -13,7 +13,7 @@ from loopdbg.debugger.describe.node_text import NodeFormatter
 from loopdbg.debugger.graphview.build_view import build_graph_view
 from loopdbg.debugger.graphview.graph_view import INPUT_KINDS, OUTPUT_KINDS, BoxKind, GraphView
 from loopdbg.debugger.graphview.layered_layout import LayeredLayout, compute_layout
-from loopdbg.debugger.graphview.node_overlay import build_overlay, frame_states
+from loopdbg.debugger.graphview.node_overlay import build_overlay, frames_by_loop
 from loopdbg.runtime.graph import Graph, If, Loop, Node, bodies, loops
 from loopdbg.runtime.graph.producers import ProducerMap
 from random_program_checks import load_program
@@ -188,7 +188,7 @@ def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[GraphVie
     main, frame = session.model.graph, session.frame
     loop = loop or frame.loop
     picture = build_graph_view(main if loop is None else loop.body, loop, NodeFormatter(ProducerMap.for_graph(main)))
-    marks = build_overlay(picture, frame_states(frame))
+    marks = build_overlay(picture, frames_by_loop(frame))
     boxes = picture.boxes
     values = {f"{boxes[k].kind} {boxes[k].name}": value for k, value in marks.values.items()}
     if marks.next_box is not None:

@@ -13,9 +13,10 @@ import pytest
 import loopdbg
 from error_fields import raises_error
 from loopdbg.debugger.describe.condition import deciding_comparison
+from loopdbg.debugger.frame_state import FrameState
 from loopdbg.debugger.session.live_controller import AnyBoundaryDestination
 from loopdbg.debugger.session.session import Reason, Session
-from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
+from loopdbg.debugger.session.stop_state import read_stop
 from loopdbg.debugger.statistics.value_history import Evolution
 from loopdbg.debugger.trace.replay import Replay
 from recordings import record_run
@@ -42,7 +43,7 @@ class CollectedHistory:
         self.carried: dict[tuple[str, tuple[int, ...], str], list[float]] = {}
         self.sides: dict[tuple[str, tuple[int, ...]], list[tuple[float, ...]]] = {}
 
-    def observe(self, frame: FrameSnapshot) -> None:
+    def observe(self, frame: FrameState) -> None:
         loop = frame.loop
         if loop is None or not frame.at_boundary:
             return
@@ -76,12 +77,12 @@ def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: Collect
 def test_history_of_one_command_equals_that_of_single_steps(name: str) -> None:
     stepped, seen = open_session(name), CollectedHistory()
     for _ in range(5000):
-        seen.observe(take_snapshot(stepped).frames[-1])
+        seen.observe(read_stop(stepped).frames[-1])
         if stepped.controller.run_to(AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
             break
     session = open_session(name)
     session.continue_()
-    frame = take_snapshot(session).frame
+    frame = read_stop(session).frame
     assert frame.loop is not None
     looked = check(frame.history, frame.path, frame.entry, seen)
     assert looked == len(frame.back_edges)

@@ -13,7 +13,7 @@ import pytest
 
 from loopdbg import Model, Session, load
 from loopdbg.debugger.session import timeline
-from loopdbg.debugger.session.snapshot import take_snapshot
+from loopdbg.debugger.session.stop_state import read_stop
 from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
 from loopdbg.tui.render.formatting import delta_text
 from loopdbg.tui.render.value_cells import norm_value, short_value
@@ -56,7 +56,7 @@ def test_large_value_is_a_reference_with_the_same_elements(model: Model) -> None
     session.step()
     session.next_node()
     for _ in range(4):
-        frame = take_snapshot(session).frame
+        frame = read_stop(session).frame
         large = {name: value for name, value in frame.values.items() if isinstance(value, TensorRef)}
         assert {"x", "xs"} <= large.keys()
         for name, value in large.items():
@@ -76,7 +76,7 @@ def test_boundary_shows_what_the_previous_iteration_received(model: Model) -> No
     feeds = inputs()
     session = Session(model, feeds)
     session.step(2)
-    frame = take_snapshot(session).frame
+    frame = read_stop(session).frame
     assert frame.at_boundary and frame.iteration == 2
     assert np.array_equal(np.asarray(frame.values["x"]), np.asarray(feeds["x0"]) * np.float32(0.5))
     assert np.array_equal(np.asarray(frame.values["y"]), np.asarray(feeds["x0"]) * np.float32(0.25))
@@ -85,7 +85,7 @@ def test_boundary_shows_what_the_previous_iteration_received(model: Model) -> No
 def test_reference_is_invalid_after_the_session_continues(model: Model) -> None:
     session = Session(model, inputs())
     session.step()
-    frame = take_snapshot(session).frame
+    frame = read_stop(session).frame
     edge = frame.back_edges[0]
     text = norm_value(edge.value, 40)
     assert text.startswith("norm ")
@@ -103,7 +103,7 @@ def test_reference_is_invalid_after_the_session_continues(model: Model) -> None:
 def test_no_reads_while_session_moves(model: Model) -> None:
     session = Session(model, inputs())
     session.step()
-    value = take_snapshot(session).frame.back_edges[0].value
+    value = read_stop(session).frame.back_edges[0].value
     results: list[object] = []
     reading, moved = threading.Event(), threading.Event()
 
@@ -128,7 +128,7 @@ def test_snapshot_copies_no_large_value(model: Model) -> None:
     session.step()
     tracemalloc.start()
     try:
-        take_snapshot(session)
+        read_stop(session)
         assert tracemalloc.get_traced_memory()[1] < 4 * N
     finally:
         tracemalloc.stop()

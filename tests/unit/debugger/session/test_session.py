@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.session import snapshot
+from loopdbg.debugger.session import stop_state
 from loopdbg.runtime.frame import NodeState
 from text_models import BRANCHES, COUNT, NESTED, SUM, model
 
@@ -195,11 +195,11 @@ def test_endless_loop_can_be_stepped() -> None:
 def test_snapshot_does_not_change_when_the_session_continues() -> None:
     session = start(SUM, M=3, v0=1.0)
     session.step()
-    before = snapshot.take_snapshot(session)
+    before = stop_state.read_stop(session)
     edge, scan = before.frame.back_edges[0], before.frame.scans[0]
     session.step()
     assert (edge.previous, edge.value, scan.count, scan.shape) == (1, 1, 1, (1,))
-    after = snapshot.take_snapshot(session)
+    after = stop_state.read_stop(session)
     assert (after.frame.back_edges[0].value, after.frame.scans[0].shape) == (2, (2,))
     assert [a.tolist() for a in after.frame.scans[0].tail] == [1, 4]
 
@@ -208,10 +208,10 @@ def test_snapshot_has_breakpoints_branches_and_the_time() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
     session.breakpoints.add("iter 2")
     session.step()
-    before = snapshot.take_snapshot(session)
+    before = stop_state.read_stop(session)
     session.set("v_in", 5)
     session.continue_()
-    after = snapshot.take_snapshot(session)
+    after = stop_state.read_stop(session)
     assert [(breakpoint.title, breakpoint.hits) for breakpoint in before.breakpoints] == [("iter 2", 0)]
     assert [(breakpoint_value.title, breakpoint_value.hits) for breakpoint_value in after.breakpoints] == [
         ("iter 2", 1)
@@ -238,7 +238,7 @@ def test_frames_follow_an_edit() -> None:
 
 def test_snapshots_name_captures() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
-    assert dict(snapshot.take_snapshot(session).frame.captures) == {"bound": 42}
+    assert dict(stop_state.read_stop(session).frame.captures) == {"bound": 42}
 
 
 def test_any_kind_of_stepping_gives_the_same_outputs() -> None:
@@ -281,6 +281,6 @@ def test_if_is_not_done_while_its_branch_runs() -> None:
 
 def test_snapshot_at_the_end_has_the_loop_outputs() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
-    assert "v" not in snapshot.take_snapshot(session).frame.values
+    assert "v" not in stop_state.read_stop(session).frame.values
     session.finish()
-    assert snapshot.take_snapshot(session).frame.values["v"] == 8
+    assert stop_state.read_stop(session).frame.values["v"] == 8

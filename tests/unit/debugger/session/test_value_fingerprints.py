@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from loopdbg import Session, load
-from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
+from loopdbg.debugger.frame_state import FrameState
+from loopdbg.debugger.session.stop_state import read_stop
 from loopdbg.debugger.statistics import tensor_ref
 from loopdbg.debugger.statistics.tensor_ref import (
     REFERENCE_MIN_BYTES,
@@ -68,7 +69,7 @@ def open_session(tmp_path: Any, m: int = 5) -> Session:
     )
 
 
-def large(frame: FrameSnapshot) -> Iterator[TensorRef]:
+def large(frame: FrameState) -> Iterator[TensorRef]:
     values = [*frame.values.values(), *(value for _, value in frame.captures)]
     for edge in frame.back_edges:
         values += [edge.previous, edge.value]
@@ -91,7 +92,7 @@ def statistics_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
 def check(session: Session) -> int:
     """Check all facts reported at a stop."""
     looked = 0
-    for frame in take_snapshot(session).frames:
+    for frame in read_stop(session).frames:
         for value in large(frame):
             assert statistics_facts(value.statistics) == statistics_facts(TensorStatistics(np.asarray(value)))
             looked += 1
@@ -144,9 +145,9 @@ def test_value_is_read_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
     def passes() -> float:
         seen.clear()
-        for value in large(take_snapshot(session).frames[-1]):
+        for value in large(read_stop(session).frames[-1]):
             _ = value.statistics
-        for edge in take_snapshot(session).frames[-1].back_edges:
+        for edge in read_stop(session).frames[-1].back_edges:
             if isinstance(edge.previous, TensorRef) and isinstance(edge.value, TensorRef):
                 compute_change(edge.previous, edge.value)
         return sum(seen) / N

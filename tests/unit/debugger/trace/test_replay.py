@@ -16,7 +16,7 @@ from cli_runner import start_cli
 from cli_runner import wait_for_exit as wait
 from comparable_values import exact_bits
 from error_fields import raises_error
-from loopdbg.debugger.session.snapshot import FrameSnapshot
+from loopdbg.debugger.frame_state import FrameState
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.errors import UsageError
@@ -24,7 +24,7 @@ from loopdbg.runtime.frame import frame_reader
 from loopdbg.runtime.graph import Value
 from loopdbg.runtime.graph.graph_json import MAX_INLINE_BYTES
 from loopdbg.tui.render.branch_rows import BranchHistory
-from loopdbg.tui.render.stop_view import FrameView, build_stop_view
+from loopdbg.tui.render.stop_view import build_stop_view
 from recordings import record_run
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 
@@ -39,7 +39,7 @@ def replaying(path: Path, text: str, inputs: dict[str, Any], **options: Any) -> 
         yield Replay(trace)
 
 
-def assert_same_frame(a: FrameSnapshot, b: FrameSnapshot) -> None:
+def assert_same_frame(a: FrameState, b: FrameState) -> None:
     for name in ("name", "path", "entry", "iteration", "trip_count", "condition", "stopped_by", "at_boundary"):
         assert getattr(a, name) == getattr(b, name), name
     for e, f in zip(a.back_edges, b.back_edges, strict=True):
@@ -64,9 +64,9 @@ def names_of(values: Sequence[Value | None]) -> list[str]:
     return ["" if value is None else value.name for value in values]
 
 
-def assert_same_values(a: FrameView, b: FrameView) -> None:
+def assert_same_values(a: FrameState, b: FrameState) -> None:
     # A run still shows what a branch computed in an earlier iteration.
-    stale = {name for entry in a.frame.nodes if entry.branch for name in names_of(entry.node.outputs)}
+    stale = {name for entry in a.nodes if entry.branch for name in names_of(entry.node.outputs)}
     # Large constants are not recorded.
     large = {name for name, value in a.values.items() if getattr(value, "nbytes", 0) > MAX_INLINE_BYTES}
     assert a.values.keys() - b.values.keys() <= stale | large and b.values.keys() <= a.values.keys()
@@ -88,9 +88,9 @@ def test_replay_shows_every_stop_of_the_session(tmp_path: Path, name: str) -> No
         histories = BranchHistory(), BranchHistory()
         for moves in range(200):
             a, b = build_stop_view(session, histories[0]), build_stop_view(replay, histories[1])
-            for x, y in zip((*a.frames, a.innermost), (*b.frames, b.innermost), strict=True):
-                assert_same_frame(x.frame, y.frame)
-                if x.frame.at_boundary:
+            for x, y in zip((*a.frames, a.stop_state.frame), (*b.frames, b.stop_state.frame), strict=True):
+                assert_same_frame(x, y)
+                if x.at_boundary:
                     assert_same_values(x, y)
             assert session.stop.reason == replay.stop.reason
             if session.done or session.stop.reason == "limit":

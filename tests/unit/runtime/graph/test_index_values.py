@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import loops
-from loopdbg.runtime.graph.index_values import index_values
 from text_models import model
 
 
@@ -26,7 +25,7 @@ def picked(carried: str, body: str, results: str, collected: str = "int64 s") ->
       }}>
     }}""")
     (result,) = loops(loop.graph)
-    return {value.name for value in index_values(result)}
+    return {value.name for value in result.index_values}
 
 
 def test_a_token_and_a_counter() -> None:

@@ -1,37 +1,29 @@
-"""Snapshots: immutable copies of a stop for front ends, which never read a running engine.
+"""The state of a frame at a stop: one immutable value, of which all front ends are functions.
 
-A snapshot is taken once per stop, in the engine's thread. Its arrays are copies or never written again; large tensors
-are references that become stale when the session moves, so a stop costs only what is read.
+It is read once per stop, in the engine's thread. Its arrays are copies or never written again; large tensors are
+references that become stale when the session moves, so a stop costs only what is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ...runtime.frame import BodyNode, CarriedValue, NodeState
-from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy, Value
-from ...runtime.graph.index_values import index_values
-from ...runtime.graph.slicing import entry_parts
-from ..breakpoints.breakpoint import Breakpoint, Trigger
-from ..breakpoints.symbol_table import SymbolTable
-from ..describe.listing import Listing, ListingContext
-from ..describe.pseudo_code import PseudoCode
-from ..describe.value_names import scan_names
-from ..frame_protocol import FrameReader
-from ..statistics.sampling import ElementSample
-from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
-from ..statistics.value_history import Evolution
-from .stop import Stop
-from .timeline import Branch
-
-if TYPE_CHECKING:
-    from .controller import Controller
+from ..runtime.frame import BodyNode, CarriedValue, NodeState
+from ..runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy, Value
+from ..runtime.graph.slicing import entry_parts
+from .describe.listing import Listing, ListingContext
+from .describe.pseudo_code import PseudoCode
+from .describe.value_names import scan_names
+from .frame_protocol import FrameReader
+from .statistics.sampling import ElementSample
+from .statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
+from .statistics.value_history import Evolution
 
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
@@ -39,7 +31,7 @@ _ABSENT = object()
 
 
 @dataclass(frozen=True, eq=False)
-class ScanSnapshot:
+class ScanState:
     """A scan output: ``shape`` so far, and its newest elements, oldest first."""
 
     name: str
@@ -64,9 +56,9 @@ class ScanSnapshot:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSnapshot:
+class FrameState:
     """One frame; ``loop`` is part of the immutable loop graph. ``entry``: the iterations of the enclosing loops,
-    outermost first."""
+    outermost first; ``is_running``: False for a loop that ended, in a model that did."""
 
     index: int
     name: str
@@ -79,7 +71,7 @@ class FrameSnapshot:
     stopped_by: StoppedBy | None
     at_boundary: bool
     back_edges: tuple[CarriedValue, ...]
-    scans: tuple[ScanSnapshot, ...]
+    scans: tuple[ScanState, ...]
     nodes: tuple[BodyNode, ...]
     #: Captures and invariant inputs that the body uses: name -> value.
     captures: tuple[tuple[str, Any], ...]
@@ -88,8 +80,13 @@ class FrameSnapshot:
     results: Mapping[Value, Any]
     #: The same by name; of branches that share a name, the one that was taken.
     values: Mapping[str, Any]
-    #: Histories of its values over all iterations so far, by name.
-    history: Evolution
+    read_history: Callable[[], Evolution]
+    is_running: bool = True
+
+    @cached_property
+    def history(self) -> Evolution:
+        """Histories of its values over all iterations so far, by name."""
+        return self.read_history()
 
     @cached_property
     def states(self) -> Mapping[Node, NodeState]:
@@ -133,128 +130,13 @@ class FrameSnapshot:
         return {edge.param: edge.previous for edge in edges}
 
 
-@dataclass(frozen=True, eq=False)
-class BreakpointSnapshot:
-    """A breakpoint; ``nodes``: it stops before them; ``loops``: it is tested at their boundaries.
-
-    ``boundary_loops``: loops at each of whose boundaries it stops; ``iterations``: the only ones at which it stops,
-    empty for any. ``condition_text``: its condition, "" for none; ``ignore``: number of hits to pass; ``commands``:
-    console commands that a stop runs.
-    """
-
-    number: int
-    kind_name: str
-    title: str
-    enabled: bool
-    hits: int
-    nodes: frozenset[Node]
-    loops: tuple[int, ...]
-    boundary_loops: frozenset[Loop] = frozenset()
-    iterations: tuple[int, ...] = ()
-    condition_text: str = ""
-    ignore: int = 0
-    commands: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class BranchSnapshot:
-    """A branch; ``parent``: the number of the branch that it left at ``fork``; ``tip``: its last position."""
-
-    number: int
-    parent: int | None
-    fork: tuple[int, ...] | None
-    edits: tuple[str, ...]
-    current: bool
-    tip: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """A complete stop. ``frames``: outermost first, the main graph before all loops; ``position``: in the execution;
-    it orders the stops of one branch."""
-
-    model: str
-    stop: Stop
-    position: tuple[int, ...]
-    frames: tuple[FrameSnapshot, ...]
-    #: The frame to display: the innermost, or after the end the loop that ended last.
-    frame: FrameSnapshot
-    outputs: tuple[tuple[str, Any], ...] | None
-    breakpoints: tuple[BreakpointSnapshot, ...]
-    #: Empty if there is only one branch.
-    branches: tuple[BranchSnapshot, ...]
-    #: Signs next to the lines of nodes (``Controller.line_signs``).
-    line_signs: Mapping[Node, str] = field(default_factory=dict)
-
-    @property
-    def done(self) -> bool:
-        """The model ran to its end."""
-        return self.stop.done
-
-
-class StoppedSession(Protocol):
-    """What a snapshot reads of a session."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
-
-
-def take_snapshot(session: StoppedSession) -> Snapshot:
-    """A snapshot of a stopped session."""
-    controller = session.controller
-    stop = controller.stop
-    branches: Sequence[Branch] = controller.branches if controller.has_branches else ()
-    branch = controller.branch if branches else None
-    frames = tuple([snapshot_frame(reader) for reader in controller.frames])
-    top = frames[-1]
-    if stop.done and controller.frame.index >= 0:
-        top = snapshot_frame(controller.frame)
-    outputs = controller.outputs
-    return Snapshot(
-        controller.model.name,
-        stop,
-        controller.position,
-        frames,
-        top,
-        None if outputs is None else tuple(outputs.items()),
-        tuple([_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints]),
-        tuple([_snapshot_branch(b, b is branch) for b in branches]),
-        controller.line_signs,
-    )
-
-
-def _snapshot_breakpoint(breakpoint_: Breakpoint, symbols: SymbolTable) -> BreakpointSnapshot:
-    loops = breakpoint_.loops if breakpoint_.kind is Trigger.BOUNDARY else ()
-    boundary_loops = frozenset(symbols.loops[k].loop for k in loops)
-    return BreakpointSnapshot(
-        breakpoint_.number,
-        breakpoint_.kind_name,
-        breakpoint_.title,
-        breakpoint_.enabled,
-        breakpoint_.hits,
-        breakpoint_.nodes,
-        breakpoint_.loops,
-        boundary_loops,
-        tuple(breakpoint_.iterations),
-        breakpoint_.condition_text,
-        breakpoint_.ignore,
-        tuple(breakpoint_.commands),
-    )
-
-
-def _snapshot_branch(branch: Branch, current: bool) -> BranchSnapshot:
-    parent = None if branch.parent is None else branch.parent.number
-    return BranchSnapshot(branch.number, parent, branch.fork, tuple(branch.edits), current, branch.tip)
-
-
-def snapshot_frame(reader: FrameReader) -> FrameSnapshot:
-    """A snapshot of one frame."""
-    frame = reader.by_reference()
-    nodes, edges, loop = tuple(frame.nodes), tuple(frame.back_edges), frame.loop
+def read_frame(frame: FrameReader, is_running: bool = True) -> FrameState:
+    """The state of a frame, whose reader gives large tensors by reference."""
+    nodes, loop = tuple(frame.nodes), frame.loop
+    edges = () if loop is None else tuple(frame.back_edges)
     outer = _outer_values(nodes, loop)
     results = _read_results(frame, nodes, edges, loop, outer)
-    return FrameSnapshot(
+    return FrameState(
         frame.index,
         frame.name,
         frame.path,
@@ -266,12 +148,13 @@ def snapshot_frame(reader: FrameReader) -> FrameSnapshot:
         frame.stopped_by,
         frame.at_boundary,
         edges,
-        tuple(_snapshot_scans(frame)),
+        () if loop is None else tuple(_read_scans(frame, loop)),
         nodes,
         tuple([(value.name, results[value]) for value in outer if value in results]),
         MappingProxyType(results),
         MappingProxyType({value.name: data for value, data in results.items()}),
-        frame.evolution,
+        frame.history_reader(),
+        is_running,
     )
 
 
@@ -294,7 +177,7 @@ def _outer_values(nodes: Sequence[BodyNode], loop: Loop | None) -> list[Value]:
 def _read_results(
     frame: FrameReader, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None, outer: list[Value]
 ) -> dict[Value, Any]:
-    """The outer values, and the parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
+    """The outer values, and the parameters and results of one iteration; see :attr:`FrameState.results`."""
     # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
     has_previous = frame.at_boundary and frame.iteration > 0
     wanted = list(outer)
@@ -359,15 +242,15 @@ def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReader) -> Any:
     return part if part.nbytes >= REFERENCE_MIN_BYTES else np.asarray(part)
 
 
-def _snapshot_scans(frame: FrameReader) -> list[ScanSnapshot]:
-    if frame.loop is None or not frame.loop.scan_outputs:
-        return []
-    scans = []
-    outputs = frame.scan_outputs
-    for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
+def _read_scans(frame: FrameReader, loop: Loop) -> list[ScanState]:
+    scans: list[ScanState] = []
+    if not loop.scan_outputs:
+        return scans
+    outputs, indices = frame.scan_outputs, loop.index_values
+    for k, (port, name) in enumerate(zip(loop.scan_outputs, scan_names(loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(
-            ScanSnapshot(
+            ScanState(
                 name,
                 port.axis,
                 port.stack,
@@ -377,25 +260,21 @@ def _snapshot_scans(frame: FrameReader) -> list[ScanSnapshot]:
                 dtype,
                 tuple(tail),
                 outputs.get(port.outer.name),
-                length=_scan_length(frame, port),
-                valid=_scan_valid_mask(frame, port),
-                is_index=port.result in index_values(frame.loop),
+                length=None if port.length is None else _scan_length(frame, port.length),
+                valid=None if port.valid is None else _scan_valid_mask(frame, loop, port.valid),
+                is_index=port.result in indices,
             )
         )
     return scans
 
 
-def _scan_length(frame: FrameReader, port: ScanOutput) -> int | None:
-    if port.length is None:
-        return None
-    is_present, value = frame.read(port.length)
+def _scan_length(frame: FrameReader, length: Value) -> int | None:
+    is_present, value = frame.read(length)
     return int(np.asarray(value).reshape(())) if is_present else None
 
 
-def _scan_valid_mask(frame: FrameReader, port: ScanOutput) -> Array | None:
-    if frame.loop is None or port.valid is None:
-        return None
-    sliced = next((s for s in frame.loop.sliced_inputs if s.inner is port.valid), None)
+def _scan_valid_mask(frame: FrameReader, loop: Loop, valid: Value) -> Array | None:
+    sliced = next((s for s in loop.sliced_inputs if s.inner is valid), None)
     if sliced is None:
         return None
     is_present, outer = frame.read(sliced.outer)
