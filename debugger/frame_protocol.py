@@ -105,5 +105,8 @@ class FrameReader(FrameProtocol, Protocol):
     def read_all(self, values: Sequence[Value]) -> dict[Value, Any]:
         """Copies of those values of the loop graph that are available."""
 
+    def scan_output(self, k: int) -> Any:
+        """A copy of scan output k, as the loop would return it now; None if it is unknown."""
+
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
         """The element count, full shape, dtype and newest elements of scan output k."""

@@ -17,13 +17,13 @@ import numpy as np
 from ..runtime.frame import BodyNode, CarriedValue, NodeState
 from ..runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy, Value
 from ..runtime.graph.slicing import entry_parts
-from .describe.listing import Listing, ListingContext
-from .describe.pseudo_code import PseudoCode
+from .describe.listing import Listing, ListingContext, find_next_line
+from .describe.pseudo_code import PseudoCode, PseudoCodeLine
 from .describe.value_names import scan_names
 from .frame_protocol import FrameReader
 from .statistics.sampling import ElementSample
 from .statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
-from .statistics.value_history import Evolution
+from .statistics.value_history import EMPTY_EVOLUTION, Evolution
 
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
@@ -117,6 +117,12 @@ class FrameState:
             ),
         )
 
+    def next_line(self, source: PseudoCode) -> PseudoCodeLine | None:
+        """The line that runs next, or that runs; None if there is none."""
+        lines = source if self.loop is None else source.lines_of_loop(self.loop)
+        nodes = [entry.node for entry in self.nodes if entry.state is NodeState.NEXT]
+        return find_next_line(lines, nodes[0] if nodes else None, self.loop, self.stopped_by)
+
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether the frame has a value of the loop graph, and the value."""
         return value in self.results, self.results.get(value)
@@ -141,9 +147,9 @@ def read_frame(frame: FrameReader, is_running: bool = True) -> FrameState:
         frame.name,
         frame.path,
         loop,
-        frame.entry,
+        () if loop is None else frame.entry,
         frame.iteration,
-        frame.trip_count,
+        None if loop is None else frame.trip_count,
         frame.condition,
         frame.stopped_by,
         frame.at_boundary,
@@ -153,9 +159,13 @@ def read_frame(frame: FrameReader, is_running: bool = True) -> FrameState:
         tuple([(value.name, results[value]) for value in outer if value in results]),
         MappingProxyType(results),
         MappingProxyType({value.name: data for value, data in results.items()}),
-        frame.history_reader(),
+        _no_history if loop is None else frame.history_reader(),
         is_running,
     )
+
+
+def _no_history() -> Evolution:
+    return EMPTY_EVOLUTION
 
 
 def _outer_values(nodes: Sequence[BodyNode], loop: Loop | None) -> list[Value]:
@@ -246,7 +256,7 @@ def _read_scans(frame: FrameReader, loop: Loop) -> list[ScanState]:
     scans: list[ScanState] = []
     if not loop.scan_outputs:
         return scans
-    outputs, indices = frame.scan_outputs, loop.index_values
+    indices = loop.index_values
     for k, (port, name) in enumerate(zip(loop.scan_outputs, scan_names(loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(
@@ -259,7 +269,7 @@ def _read_scans(frame: FrameReader, loop: Loop) -> list[ScanState]:
                 shape,
                 dtype,
                 tuple(tail),
-                outputs.get(port.outer.name),
+                frame.scan_output(k),
                 length=None if port.length is None else _scan_length(frame, port.length),
                 valid=None if port.valid is None else _scan_valid_mask(frame, loop, port.valid),
                 is_index=port.result in indices,

@@ -48,7 +48,8 @@ def value_text(value: Any, width: int = 40) -> str:
         return _truncate(scalar_text(value), width)
     array = value if isinstance(value, TensorRef) else np.asarray(value)
     if array.ndim == 0:
-        return _truncate(scalar_text(array[()]), width)
+        text = scalar_text(array[()])
+        return text if len(text) <= width else _truncate(text, width)
     return full_text(array, width) or summary_text(array, statistics_of(array))
 
 

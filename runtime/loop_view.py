@@ -147,12 +147,13 @@ class FrameInternals:
     def back_edges(self) -> list[CarriedValue]:
         plans = self.plan.edges if self.plan else []
         edges: list[CarriedValue] = []
+        states = {} if self.at_boundary or not self.nodes else self._states
         for k, (e, current) in enumerate(zip(plans, self.copy_slots([e.param for e in plans]), strict=True)):
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if self.at_boundary:
                 edges.append(CarriedValue(*names, self.previous(k) if self.iteration else None, current))
             else:
-                ready = e.result == e.param or self.is_computed(e.edge.result)
+                ready = e.result == e.param or states.get(e.edge.result, NodeState.DONE) is NodeState.DONE
                 edges.append(CarriedValue(*names, current, self.copy_slots((e.result,))[0] if ready else None, ready))
         return edges
 

@@ -90,31 +90,13 @@ class Listing:
     def __init__(self, source: PseudoCode, stop: ListingContext) -> None:
         self.source = source if stop.loop is None else source.lines_of_loop(stop.loop)
         self.stop = stop
-        self.next_index = self._find_next_index()
+        node = next((node for node, state in stop.states.items() if state is NodeState.NEXT), None)
+        line = find_next_line(self.source, node, stop.loop, stop.stopped_by) if stop.running else None
+        self.next_index = None if line is None else line.number - self.source.lines[0].number
         self._producer_states = {value: state for node, state in stop.states.items() for value in node.outputs}
 
     def __len__(self) -> int:
         return len(self.source.lines)
-
-    def _find_next_index(self) -> int | None:
-        stop = self.stop
-        lines = self.source.lines
-        if not stop.running:
-            return None
-        node = next((node for node, state in stop.states.items() if state is NodeState.NEXT), None)
-        line = None if node is None else self.source.line_of(node)
-        if line is not None:
-            return line.number - lines[0].number
-        if stop.loop is None:
-            return None
-        # After the last node of an iteration; at the loop's end, the lines after the loop.
-        has_ended = stop.stopped_by is not None
-        head = self.source.line_of(stop.loop)
-        assert head is not None
-        kinds = (LineKind.LAST_VALUE,) if has_ended else (LineKind.SCAN, LineKind.BACK_EDGE, LineKind.BREAK)
-        loop = head.loop if has_ended else stop.loop
-        numbers = (line.number for line in lines if line.kind in kinds and line.loop is loop)
-        return next((n for n in numbers if n > head.number), head.number) - lines[0].number
 
     def row(self, index: int) -> ListingRow:
         """The row of a line."""
@@ -206,6 +188,23 @@ class Listing:
                 yield f"{'':7}{above[k]}"
             text = f"{texts[k]:<{column}}{VALUE_SEPARATOR}{value}" if value else texts[k]
             yield f"{row.sign} {row.line.number:>3}  {text}"
+
+
+def find_next_line(
+    source: PseudoCode, node: Node | None, loop: Loop | None, stopped_by: StoppedBy | None
+) -> PseudoCodeLine | None:
+    """The line that runs next in a frame of a loop, whose lines ``source`` has; None if there is none. ``node``: the
+    next node, None after the last one of an iteration."""
+    line = None if node is None else source.line_of(node)
+    if line is not None or loop is None:
+        return line
+    # After the last node of an iteration; at the loop's end, the lines after the loop.
+    has_ended = stopped_by is not None
+    head = source.line_of(loop)
+    assert head is not None
+    kinds = (LineKind.LAST_VALUE,) if has_ended else (LineKind.SCAN, LineKind.BACK_EDGE, LineKind.BREAK)
+    lines = [line for line in source.lines if line.kind in kinds and line.loop is (head.loop if has_ended else loop)]
+    return next((line for line in lines if line.number > head.number), head)
 
 
 def code_text(line: PseudoCodeLine) -> str:

@@ -119,7 +119,8 @@ class LiveController(Controller):
         return self._progress
 
     def _update_progress(self) -> None:
-        self._progress = {total.path: total.iterations for total in self.totals}
+        loops = self.engine.loops
+        self._progress = {plan.path: loops.totals(plan.index)[0] for plan in self.engine.plan.loops}
         self._timeline.histories.tick()
 
     @property
@@ -166,7 +167,8 @@ class LiveController(Controller):
         return self._frames[index].current()
 
     def is_at_boundary(self) -> bool:
-        return self._timeline.is_at_boundary()
+        engine = self.engine
+        return bool(engine.stack) and engine.pc == engine.plan.loops[engine.stack[-1]].head
 
     def current_loop_index(self) -> int:
         stack = self.engine.stack
@@ -193,7 +195,7 @@ class LiveController(Controller):
 
     @property
     def is_at_beginning(self) -> bool:
-        return self.position == self._timeline.start_position
+        return self._timeline.position == self._timeline.start_position
 
     def set_inputs(self, inputs: Mapping[str, Data]) -> None:
         """Prepare a run with some inputs replaced.

@@ -191,12 +191,10 @@ class HistorySampler:
 
     def entry_history(self, index: int, entry: int | None = None) -> Evolution:
         """The recorded history of an entry of a loop: the current or last one, or the one with a number (from 0)."""
-        return self.entry_reader(index, entry)()
+        return EMPTY_EVOLUTION if index < 0 else self.entry_reader(index, entry)()
 
     def entry_reader(self, index: int, entry: int | None = None) -> Callable[[], Evolution]:
         """A function that gives what :meth:`entry_history` is now, also after the run goes on."""
-        if index < 0:
-            return lambda: EMPTY_EVOLUTION
         return partial(self._tracked[index].evolution, self._engine.histories.view(index, entry))
 
     # -- while the engine runs

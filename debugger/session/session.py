@@ -385,7 +385,7 @@ class Session:
         >>> session.step(2).text
         "before iteration 3 of loop 'sqrt'"
         """
-        return self._repeat(count, lambda controller: controller.step())
+        return self._repeat(count, lambda controller, _: (controller.step(), 1))
 
     def next_node(self, count: int = 1) -> Stop:
         """Run one node of this body, ``count`` times; an inner loop counts as one node. The boundary follows the last
@@ -397,7 +397,7 @@ class Session:
         >>> session.next_node().text
         "before Div 'Div_1' in iteration 0 of loop 'sqrt'"
         """
-        return self._repeat(count, lambda controller: controller.next_node())
+        return self._repeat(count, lambda controller, _: (controller.next_node(), 1))
 
     def into(self) -> Stop:
         """Run one node; if it is a loop, stop at its first boundary. A recording goes to the next boundary of any loop.
@@ -425,7 +425,7 @@ class Session:
         >>> session.finish().text
         "loop 'sqrt' ends after 5 iterations: the condition is false"
         """
-        return self._repeat(count, lambda controller: controller.finish())
+        return self._repeat(count, lambda controller, _: (controller.finish(), 1))
 
     def until(self, where: int | str) -> Stop:
         """Run to the boundary of this loop before a later iteration, or to its end; or to a location in the syntax of
@@ -482,7 +482,7 @@ class Session:
         >>> session.back(2).text
         "before iteration 2 of loop 'sqrt'"
         """
-        return self._repeat_batched(count, lambda controller, remaining: controller.back(remaining), back=True)
+        return self._repeat(count, lambda controller, remaining: controller.back(remaining), back=True)
 
     def back_node(self, count: int = 1) -> Stop:
         """Go back by one node of this body, up to ``count`` times; an inner loop counts as one node.
@@ -494,7 +494,7 @@ class Session:
         >>> session.back_node(2).text
         "before Div 'Div_1' in iteration 0 of loop 'sqrt'"
         """
-        return self._repeat(count, lambda controller: controller.back_node(), back=True)
+        return self._repeat(count, lambda controller, _: (controller.back_node(), 1), back=True)
 
     def goto(self, iteration: int) -> Stop:
         """Go to the boundary of this loop before an iteration, back or ahead; ignores breakpoints in between.
@@ -874,12 +874,7 @@ class Session:
         with controller.session_lock.hold():
             return controller.edit(frame, change)
 
-    def _repeat(self, count: int, move: Callable[[Controller], Stop], *, back: bool = False) -> Stop:
-        return self._repeat_batched(count, lambda controller, _: (move(controller), 1), back=back)
-
-    def _repeat_batched(
-        self, count: int, move: Callable[[Controller, int], tuple[Stop, int]], *, back: bool = False
-    ) -> Stop:
+    def _repeat(self, count: int, move: Callable[[Controller, int], tuple[Stop, int]], *, back: bool = False) -> Stop:
         """Call ``move`` until ``count`` steps are done; it gets the remaining count and returns its steps."""
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more", expected="1 or more", got=str(count))

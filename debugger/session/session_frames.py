@@ -162,7 +162,7 @@ class LiveFrameReader(FrameInternals):
 
     @property
     def evolution(self) -> Evolution:
-        return self.history_reader()()
+        return self._timeline.histories.entry_history(self.index)
 
     def history_reader(self) -> Callable[[], Evolution]:
         return self._timeline.histories.entry_reader(self.index)

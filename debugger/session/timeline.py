@@ -159,11 +159,6 @@ class Timeline:
         state = branch.number, len(branch.edits)
         return self._fingerprints.fingerprint(self.engine, slot, state, branch.fork, before)
 
-    def is_at_boundary(self) -> bool:
-        """True if the engine is at a boundary of the innermost loop."""
-        engine = self.engine
-        return bool(engine.stack) and engine.pc == engine.plan.loops[engine.stack[-1]].head
-
     def last_exited_loop(self) -> int:
         """The last completed loop of the main graph; -1: there is none."""
         engine = self.engine

@@ -100,7 +100,8 @@ class SessionWorker:
     @property
     def busy(self) -> bool:
         """True while a job runs or waits; false when the last one reports its result."""
-        return bool(self.pending)
+        with self._condition:
+            return self._current is not None or bool(self._queue)
 
     def enqueue(self, run: Callable[[], Any], on_done: OnDone, label: str | None = None) -> None:
         """Queue a job; ignored after :meth:`close`.

@@ -191,16 +191,19 @@ class RecordedFrameReader:
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
         """The collected value of each scan output of which every element was recorded."""
-        outputs = {}
-        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
-            if not self.iteration:
-                _, shape, dtype, _ = self.scan_tail(k, 1)
-                outputs[port.outer.name] = np.zeros(shape, dtype_of(dtype))
-                continue
-            rows = self.scan_elements(port, self.iteration)
-            if rows and len(rows) == self.iteration:
-                outputs[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
-        return outputs
+        ports = self.loop.scan_outputs if self.loop else []
+        outputs = {port.outer.name: self.scan_output(k) for k, port in enumerate(ports)}
+        return {name: value for name, value in outputs.items() if value is not None}
+
+    def scan_output(self, k: int) -> Array | None:
+        """The collected value of scan output k; None if an element was not recorded."""
+        assert self.loop is not None
+        if not self.iteration:
+            _, shape, dtype, _ = self.scan_tail(k, 1)
+            return np.zeros(shape, dtype_of(dtype))
+        port = self.loop.scan_outputs[k]
+        rows = self.scan_elements(port, self.iteration)
+        return join_scan_output(np.stack(rows), port).copy() if rows and len(rows) == self.iteration else None
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
         """As :meth:`~...runtime.frame.Frame.scan_tail`, for the recorded elements."""

@@ -46,7 +46,7 @@ class CallEmitter:
     # -- memory
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
-        shape = tuple([keep_symbolic(extent) for extent in shape])
+        shape = tuple(map(keep_symbolic, shape))
         return self._temp(math.prod(shape) * dtype.itemsize, shape, dtype)
 
     def _temp(

@@ -52,7 +52,7 @@ class Buffer:
 
     @property
     def contiguous(self) -> bool:
-        return self.strides == strides_of(self.shape, self.dtype.itemsize) or self.size <= 1
+        return math.prod(self.shape) <= 1 or self.strides == strides_of(self.shape, self.dtype.itemsize)
 
 
 @record(frozen=True)

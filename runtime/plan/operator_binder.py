@@ -74,8 +74,9 @@ def check_call_rank(bound: KernelBinding) -> KernelBinding:
     Raises:
         NoNativeKernel: a call exceeds the maximum number of axes.
     """
-    if max([len(call.outer) for call in bound.calls], default=0) > MAX_OUTER:
-        raise NoNativeKernel
+    for call in bound.calls:
+        if len(call.outer) > MAX_OUTER:
+            raise NoNativeKernel
     return bound
 
 

@@ -80,7 +80,8 @@ class DapAdapter(DapConnection):
         response: dict[str, Any] = {"type": "response", "request_seq": request["seq"], "command": command}
         follow_up: Callable[[], object] | None = None
         try:
-            self.authenticate(command, arguments)
+            if not self.authenticated:
+                self.authenticate(command, arguments)
             if action is None:
                 raise RequestRefusedError(f"there is no request '{command}'")
             answer = action(self, arguments if isinstance(arguments, dict) else {})
@@ -217,12 +218,13 @@ class DapAdapter(DapConnection):
         return {"scopes": view.scopes(frame)}
 
     def variables(self, arguments: Mapping[str, Any]) -> Any:
-        self.stop_view()
         count = arguments.get("count")
         children = self.variable_references.children_of(
             int(arguments["variablesReference"]), int(arguments.get("start") or 0), int(count) if count else None
         )
         if children is None:
+            # While a loop runs, there are no values.
+            self.stop_view()
             raise RequestRefusedError("the session has moved since: this value is over")
         return {"variables": children}
 

@@ -42,6 +42,7 @@ _BREAKPOINT_REASONS = {"function": "function breakpoint", "data": "data breakpoi
 
 #: Requests that are answered without a token: they do not open or change anything.
 _UNAUTHENTICATED_REQUESTS = ("initialize", "disconnect")
+_NOTHING_OPEN = "nothing was opened; launch a model, or attach to a trace, first"
 
 
 class RequestRefusedError(Exception):
@@ -61,6 +62,7 @@ class DapConnection:
         self._open_session = open_session
         self.client_capabilities: Mapping[str, Any] = {}
         self.open_worker: SessionWorker | None = None
+        self._session: Session | None = None
         self._breakpoints: DapBreakpoints | None = None
         self._console: Console | None = None
         self._stop_view: DapStopView | None = None
@@ -79,13 +81,15 @@ class DapConnection:
     def worker(self) -> SessionWorker:
         """The worker, which runs the moves of the session."""
         if self.open_worker is None:
-            raise RequestRefusedError("nothing was opened; launch a model, or attach to a trace, first")
+            raise RequestRefusedError(_NOTHING_OPEN)
         return self.open_worker
 
     @property
     def session(self) -> Session:
         """The session."""
-        return self.worker.session
+        if self._session is None:
+            raise RequestRefusedError(_NOTHING_OPEN)
+        return self._session
 
     def authenticate(self, command: str, arguments: Any) -> None:
         """Authenticate a client by the token, which all editors can send only with ``launch`` and ``attach``.
@@ -93,7 +97,7 @@ class DapConnection:
         Raises:
             RequestRefusedError: the token is missing or wrong; the connection is closed.
         """
-        if self.authenticated or command in _UNAUTHENTICATED_REQUESTS:
+        if command in _UNAUTHENTICATED_REQUESTS:
             return
         received = arguments.get("token") if isinstance(arguments, dict) else None
         self.authenticated = command in ("launch", "attach") and token_matches(received, self._token)
@@ -106,9 +110,10 @@ class DapConnection:
 
     def stop_view(self) -> DapStopView:
         """The view of the current stop."""
-        if self.worker.busy:
-            raise RequestRefusedError("a loop is running; pause it first")
+        # A move discards it before it begins.
         if self._stop_view is None:
+            if self.worker.busy:
+                raise RequestRefusedError("a loop is running; pause it first")
             self._stop_view = DapStopView(self.session, self.variable_references)
         return self._stop_view
 
@@ -116,7 +121,7 @@ class DapConnection:
         """Open the model or trace of the request."""
         if self.open_worker is not None:
             raise RequestRefusedError("a model is open already")
-        session = self._open_session(arguments)
+        self._session = session = self._open_session(arguments)
         self.launch_arguments = arguments
         self.open_worker = SessionWorker(lambda: session, on_progress=self._send_progress)
         self._breakpoints = DapBreakpoints(session)

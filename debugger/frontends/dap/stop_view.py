@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from ....runtime.graph import Loop
-from ...describe.pseudo_code import PseudoCode, PseudoCodeLine
+from ...describe.pseudo_code import PseudoCode
 from ...describe.termination import stop_cause
 from ...expression.tokens import quote
 from ...frame_state import FrameState
 from ...session.session import Session
 from ...session.stop_state import StopState, read_stop
-from .variables import ChildrenReader, DapVariable, VariableReferences
+from .variables import DapVariable, VariableReferences
 
 #: The text of the model, which is no file.
 SOURCE_REFERENCE = 1
@@ -24,14 +23,11 @@ class DapStopView:
     def __init__(self, session: Session, variables: VariableReferences) -> None:
         self.session = session
         self.variables = variables
+        self.pseudo_code: PseudoCode = session.controller.symbols.pseudo_code
         self.stop_state: StopState = read_stop(session)
         #: Innermost first, as editors list them.
-        self.frames = list(reversed(self.stop_state.frames)) if not self.stop_state.done else [self.stop_state.frame]
-
-    @property
-    def pseudo_code(self) -> PseudoCode:
-        """The pseudo-code of the model."""
-        return self.session.controller.symbols.pseudo_code
+        shown = self.stop_state.frames if self.stop_state.frame.is_running else (self.stop_state.frame,)
+        self.frames = list(reversed(shown))
 
     def frame(self, number: Any) -> FrameState | None:
         """A frame by its number in the editor: 1 is the innermost, also the default."""
@@ -42,25 +38,14 @@ class DapStopView:
     # -- the stack
 
     def stack_frames(self, start: int, count: int | None) -> list[dict[str, Any]]:
-        """A range of frames."""
-        stop = len(self.frames) if not count else min(len(self.frames), start + count)
-        return [self._stack_frame(k) for k in range(max(0, start), stop)]
-
-    def _stack_frame(self, k: int) -> dict[str, Any]:
-        frame = self.frames[k]
-        line = self.next_line(frame)
-        return {
-            "id": k + 1,
-            "name": _frame_title(frame),
-            "source": self.source(),
-            "line": 0 if line is None else line.number,
-            "column": 1,
-        }
-
-    def next_line(self, frame: FrameState) -> PseudoCodeLine | None:
-        """The next line of a frame; for an enclosing frame the head of its running inner loop."""
-        listing = frame.listing(self.pseudo_code, running=True)
-        return None if listing.next_index is None else listing.source.lines[listing.next_index]
+        """A range of frames; the line of an enclosing frame is the head of its running inner loop."""
+        source, stop = self.source(), len(self.frames) if not count else start + count
+        frames = []
+        for k, frame in enumerate(self.frames[max(0, start) : stop], max(0, start)):
+            line = frame.next_line(self.pseudo_code)
+            number = 0 if line is None else line.number
+            frames.append({"id": k + 1, "name": _frame_title(frame), "source": source, "line": number, "column": 1})
+        return frames
 
     def inline_values(self, frame: FrameState) -> list[dict[str, Any]]:
         """The values of the lines of a frame, as in the console's listing."""
@@ -70,85 +55,68 @@ class DapStopView:
 
     def source(self) -> dict[str, Any]:
         """The text of the model as a source of the protocol."""
-        return {"name": f"{self.session.model.name} (loops)", "sourceReference": SOURCE_REFERENCE, "origin": "loopdbg"}
+        return {"name": f"{self.stop_state.model} (loops)", "sourceReference": SOURCE_REFERENCE, "origin": "loopdbg"}
 
     # -- the scopes of a frame
 
     def scopes(self, frame: FrameState) -> list[dict[str, Any]]:
         """The scopes of a frame."""
+        values, loop = frame.values, frame.loop
+        settable = not self.stop_state.is_recording
+        sliced = [] if loop is None else [port.inner.name for port in loop.sliced_inputs]
+        numbers = [] if loop is None or loop.iteration is None else [loop.iteration.name]
+        inputs = [DapVariable(name, values[name], quote(name)) for name in (*sliced, *numbers) if name in values]
+        if frame.index < 0:
+            inputs = [DapVariable(name, value) for name, value in self.session.inputs.items()]
+        body = dict.fromkeys(
+            [v.name for entry in frame.nodes for v in entry.node.outputs if v is not None and v in frame.results]
+        )
+        outputs = self.stop_state.outputs if self.stop_state.stop.done else None
         groups = [
-            ("Carried", "locals", self._carried(frame)),
-            ("Condition", "", self._condition(frame)),
-            ("Inputs", "arguments", self._inputs(frame)),
-            ("Body", "locals", self._body(frame)),
-            ("Scan outputs", "returnValue", self._scans(frame)),
-            ("Captures", "globals", self._captures(frame)),
+            ("Carried", "locals", _settable(frame.carried.items(), settable)),
+            ("Condition", "", _condition(frame)),
+            ("Inputs", "arguments", inputs),
+            ("Body", "locals", _settable([(name, values[name]) for name in body], settable)),
+            ("Scan outputs", "returnValue", _scans(frame)),
+            ("Captures", "globals", [DapVariable(name, value) for name, value in frame.captures]),
+            ("Outputs", "returnValue", [DapVariable(name, value) for name, value in outputs or ()]),
         ]
-        if self.stop_state.outputs is not None and self.stop_state.done:
-            groups.append(
-                ("Outputs", "returnValue", [DapVariable(name, value) for name, value in self.stop_state.outputs])
-            )
         scopes = []
         for name, hint, items in groups:
             if not items:
                 continue
-            scope = {"name": name, "variablesReference": self.variables.add(_item_children(items)), "expensive": False}
+            scope = {"name": name, "variablesReference": self.variables.add(items), "expensive": False}
             scopes.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
         return scopes
 
-    def _carried(self, frame: FrameState) -> list[DapVariable]:
-        settable = self.session.controller.has_branches
-        return [DapVariable(name, value, quote(name) if settable else "") for name, value in frame.carried.items()]
 
-    def _condition(self, frame: FrameState) -> list[DapVariable]:
-        if frame.loop is None:
-            return []
-        items = [DapVariable("iteration", frame.iteration, type="iteration number")]
-        if frame.trip_count is not None:
-            items.append(DapVariable("trip count", frame.trip_count))
-        if frame.condition is not None:
-            items.append(DapVariable("condition", frame.condition))
-        if frame.stopped_by is not None:
-            items.append(DapVariable("ended by", stop_cause(frame.stopped_by)))
-        return items
-
-    def _inputs(self, frame: FrameState) -> list[DapVariable]:
-        if frame.loop is None:
-            inputs = self.session.inputs if frame.index < 0 else {}
-            return [DapVariable(name, value) for name, value in inputs.items()]
-        names = [port.inner.name for port in frame.loop.sliced_inputs]
-        if frame.loop.iteration is not None:
-            names.append(frame.loop.iteration.name)
-        return [DapVariable(name, frame.values[name], quote(name)) for name in names if name in frame.values]
-
-    def _body(self, frame: FrameState) -> list[DapVariable]:
-        settable = self.session.controller.has_branches
-        names = dict.fromkeys(
-            [v.name for entry in frame.nodes for v in entry.node.outputs if v is not None and v in frame.results]
-        )
-        return [DapVariable(name, frame.values[name], quote(name) if settable else "") for name in names]
-
-    def _captures(self, frame: FrameState) -> list[DapVariable]:
-        return [DapVariable(name, value) for name, value in frame.captures]
-
-    def _scans(self, frame: FrameState) -> list[DapVariable]:
-        items = []
-        for scan in frame.scans:
-            value = scan.full_value if scan.full_value is not None else list(scan.tail)
-            items.append(DapVariable(scan.name, value, type=f"{scan.dtype}, {scan.count} collected"))
-        return items
+def _settable(values: Iterable[tuple[str, Any]], settable: bool) -> list[DapVariable]:
+    return [DapVariable(name, value, quote(name) if settable else "") for name, value in values]
 
 
-def _item_children(items: list[DapVariable]) -> ChildrenReader:
-    def children(start: int, count: int | None) -> Iterator[DapVariable]:
-        return iter(items[max(0, start) : None if count is None else max(0, start) + count])
+def _condition(frame: FrameState) -> list[DapVariable]:
+    if frame.loop is None:
+        return []
+    items = [DapVariable("iteration", frame.iteration, type="iteration number")]
+    if frame.trip_count is not None:
+        items.append(DapVariable("trip count", frame.trip_count))
+    if frame.condition is not None:
+        items.append(DapVariable("condition", frame.condition))
+    if frame.stopped_by is not None:
+        items.append(DapVariable("ended by", stop_cause(frame.stopped_by)))
+    return items
 
-    return children
+
+def _scans(frame: FrameState) -> list[DapVariable]:
+    items = []
+    for scan in frame.scans:
+        value = scan.full_value if scan.full_value is not None else list(scan.tail)
+        items.append(DapVariable(scan.name, value, type=f"{scan.dtype}, {scan.count} collected"))
+    return items
 
 
 def _frame_title(frame: FrameState) -> str:
-    loop: Loop | None = frame.loop
-    if loop is None:
+    if frame.loop is None:
         return "main graph"
     state = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
     return f"{frame.name}: {state} {frame.iteration}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ....runtime.errors import LoopdbgError
 from ....runtime.text import escape_unprintable
 from ...expression.language import format_value
 from ...statistics.tensor_ref import TensorRef
-from ...value_text import dtype_name
+from ...value_text import dtype_name, value_text
 
 #: Number of elements of a tensor that are sent by default.
 _PAGE_ELEMENTS = 1000
@@ -31,12 +31,13 @@ class DapVariable:
     type: str = ""
 
 
-ChildrenReader = Callable[[int, int | None], Iterator[DapVariable]]
+#: Reads the children from an index on, at most a number of them.
+ChildrenReader = Callable[[int, int | None], Iterable[DapVariable]]
 
 
 @dataclass(frozen=True)
 class _VariableReference:
-    children: ChildrenReader
+    children: ChildrenReader | Sequence[DapVariable]
     items: dict[str, DapVariable]
 
 
@@ -52,7 +53,7 @@ class VariableReferences:
         """Invalidate all references when the session moves."""
         self._references.clear()
 
-    def add(self, children: ChildrenReader) -> int:
+    def add(self, children: ChildrenReader | Sequence[DapVariable]) -> int:
         """Create a reference with children."""
         number = next(self._reference_numbers)
         self._references[number] = _VariableReference(children, {})
@@ -63,8 +64,13 @@ class VariableReferences:
         entry = self._references.get(reference)
         if entry is None:
             return None
+        if isinstance(entry.children, Sequence):
+            start = max(0, start)
+            items: Iterable[DapVariable] = entry.children[start : None if count is None else start + count]
+        else:
+            items = entry.children(start, count)
         children = []
-        for item in entry.children(start, count):
+        for item in items:
             entry.items[item.name] = item
             children.append(self.describe(item))
         return children
@@ -76,13 +82,33 @@ class VariableReferences:
             return None
         matches = _items_with_sent_name(entry.items, name)
         if not matches:
-            entry.items.update((item.name, item) for item in entry.children(0, None))
+            self.children_of(reference)
             matches = _items_with_sent_name(entry.items, name)
         return matches[0] if len(matches) == 1 else None
 
     def describe(self, item: DapVariable) -> dict[str, Any]:
         """The protocol's description of a value."""
-        text, type_, children, size = self._summarize(item)
+        value = item.value
+        children: ChildrenReader | None = None
+        size: int | None = None
+        if isinstance(value, Mapping):
+            text, type_, children = f"{len(value)} values", "", _mapping_children(value)
+        elif isinstance(value, list | tuple):
+            text, type_ = format_value(list(value), _VALUE_WIDTH_CHARS), f"sequence of {len(value)}"
+            children, size = _element_children(item), len(value)
+        else:
+            dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
+            type_ = "none" if value is None else type(value).__name__
+            try:
+                if dtype is not None:
+                    type_ = f"{dtype_name(dtype)}[{', '.join(map(str, shape))}]"
+                shown = np.asarray(value) if isinstance(value, TensorRef) else value
+                format_text = value_text if not shape and dtype is not None else format_value
+                text = format_text(shown, _VALUE_WIDTH_CHARS)
+            except LoopdbgError as error:
+                text, type_, shape = f"<{error}>", "", ()
+            if shape and shape[0]:
+                children, size = _element_children(item), int(shape[0])
         body: dict[str, Any] = {"name": item.name, "value": text, "type": item.type or type_, "variablesReference": 0}
         if item.assignment_target:
             body["evaluateName"] = item.assignment_target
@@ -94,38 +120,9 @@ class VariableReferences:
                 body["indexedVariables"] = size
         return body
 
-    def _summarize(self, item: DapVariable) -> tuple[str, str, ChildrenReader | None, int | None]:
-        """The text, type, children and number of elements of a value."""
-        value = item.value
-        if isinstance(value, Mapping):
-            return f"{len(value)} values", "", _mapping_children(value), None
-        if isinstance(value, list | tuple):
-            return (
-                format_value(list(value), _VALUE_WIDTH_CHARS),
-                f"sequence of {len(value)}",
-                _element_children(item),
-                len(value),
-            )
-        try:
-            type_ = _type_text(value)
-            text = format_value(value if not isinstance(value, TensorRef) else np.asarray(value), _VALUE_WIDTH_CHARS)
-        except LoopdbgError as error:
-            return f"<{error}>", "", None, None
-        shape = getattr(value, "shape", ())
-        if not shape or not shape[0]:
-            return text, type_, None, None
-        return text, type_, _element_children(item), int(shape[0])
-
 
 def _items_with_sent_name(items: Mapping[str, DapVariable], name: str) -> list[DapVariable]:
     return [item for item in items.values() if escape_unprintable(item.name) == name]
-
-
-def _type_text(value: Any) -> str:
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        return "none" if value is None else type(value).__name__
-    return f"{dtype_name(dtype)}[{', '.join(map(str, value.shape))}]"
 
 
 def _mapping_children(values: Mapping[str, Any]) -> ChildrenReader:
