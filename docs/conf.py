@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import loopdbg
 from loopdbg.tui.cli import COMMANDS
-from loopdbg.tui.cli.commands.open import Open
+from loopdbg.tui.cli.commands.open import OpenCommand
 
 project = "loopdbg"
 author = "The loopdbg maintainers"
@@ -36,7 +36,7 @@ class CommandLine(SphinxDirective):
     """The help of every subcommand, from its parser."""
 
     def run(self) -> list[Any]:
-        parsers = [command.parser() for command in (Open(), *COMMANDS.values())]
+        parsers = [command.parser() for command in (OpenCommand(), *COMMANDS.values())]
         return self.parse_text_to_nodes(
             "\n".join(f"## {parser.prog}\n\n```text\n{parser.format_help()}```\n" for parser in parsers),
             allow_section_headings=True,

@@ -164,13 +164,7 @@ class FrameInternals:
 
     @property
     def nodes(self) -> list[BodyNode]:
-        if self._nodes is None:
-            self._nodes = self._read_nodes()
-            for entry in self._nodes:
-                for value in entry.node.outputs:
-                    if value is not None:
-                        self._states[value] = entry.state
-        return self._nodes
+        return self._read_nodes() if self._nodes is None else self._nodes
 
     @property
     def values(self) -> FrameValues:
@@ -308,6 +302,11 @@ class FrameInternals:
                     branches.append((instruction.node, "then", engine.loops.branch_taken(pc)))
                 step = exit_pc + 1 - pc
             pc += step
+        self._nodes = nodes
+        for entry in nodes:
+            for value in entry.node.outputs:
+                if value is not None:
+                    self._states[value] = entry.state
         return nodes
 
     def is_computed(self, value: Value) -> bool:
@@ -349,7 +348,7 @@ class FrameInternals:
         return plan.names_by_body[self.index]
 
 
-class ValueReader(Protocol):
+class FrameValueSource(Protocol):
     """What :class:`FrameValues` reads: a frame of a live engine, or of a recording."""
 
     index: int
@@ -370,7 +369,7 @@ class FrameValues(Mapping[str, Array | Any]):
     iteration 0, and if that iteration took another branch.
     """
 
-    def __init__(self, reader: ValueReader) -> None:
+    def __init__(self, reader: FrameValueSource) -> None:
         self._reader = reader
 
     def scope(self) -> Mapping[str, Value]:

@@ -19,7 +19,7 @@ from ...runtime.atomic_file import atomic_folder, scratch_folder, write_bytes
 from ...runtime.dtypes import dtype_to_openvino
 from ...runtime.errors import ModelError, UnsupportedError, file_error
 from ...runtime.frontends.onnx.reader import from_proto
-from ...runtime.frontends.openvino.ir_document import IrDocument
+from ...runtime.frontends.openvino.ir_document import IrXml
 from ...runtime.graph import Array
 from ...runtime.model import Model, load
 from ...runtime.modelfile.ir import ALIGNMENT_BYTES, write_ir
@@ -157,7 +157,7 @@ def open_editable(path: Path, weights: Path | None = None) -> EditableModel:
         UnsupportedError: it is neither ONNX nor an OpenVINO IR.
     """
     if path.suffix == ".xml":
-        return EditableIr(path, path.with_suffix(".bin") if weights is None else weights, IrDocument(path).root)
+        return EditableIr(path, path.with_suffix(".bin") if weights is None else weights, IrXml(path).root)
     if path.suffix == ".py":
         raise UnsupportedError(
             f"{path}: a script is not rewritten; give an ONNX model or an OpenVINO IR",

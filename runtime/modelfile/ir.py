@@ -15,7 +15,7 @@ from ..atomic_file import atomic_binary, write_bytes
 from ..dtypes import dtype_to_openvino
 from ..errors import ModelError, UnsupportedError, file_error
 from ..frontends.openvino.constants import IrConstantReader
-from ..frontends.openvino.ir_document import Element, IrDocument, IrLayer, IrNetwork, PortKey
+from ..frontends.openvino.ir_document import Element, IrLayer, IrNetwork, IrXml, PortKey
 from ..frontends.openvino.loops import LayerScope
 from ..frontends.openvino.reader import IrGraphBuilder, build_graph
 from ..graph import Array, Graph, Loop, Node, Value
@@ -48,7 +48,7 @@ class IrFile(ModelFile[IrLayerLocation]):
         Raises:
             ModelError: the file has changed.
         """
-        self.document = IrDocument(path)
+        self.document = IrXml(path)
         self.weights = path.with_suffix(".bin") if weights is None else weights
         reread, self._recorder = build_graph(_RecordingBuilder, self.document, weights)
         super().__init__(path, graph, reread, self._recorder.layer_locations)
@@ -166,7 +166,7 @@ def write_ir(path: Path, text: bytes, weights: Path, appended: bytes | bytearray
 class _RecordingBuilder(IrGraphBuilder):
     """A builder that records the layer of each node."""
 
-    def __init__(self, document: IrDocument, blobs: IrConstantReader) -> None:
+    def __init__(self, document: IrXml, blobs: IrConstantReader) -> None:
         super().__init__(document, blobs)
         self.layer_locations: dict[Node, IrLayerLocation] = {}
         self.scopes: dict[Graph, LayerScope] = {}

@@ -16,8 +16,8 @@ from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
-from .commands.open import Open
-from .commands.start import Start
+from .commands.open import OpenCommand
+from .commands.start import StartCommand
 from .operator_files import load_operators
 from .remedies import error_text
 from .signal_handlers import terminate_on_signals
@@ -37,7 +37,7 @@ class _CommandTable(Mapping[str, Command]):
     def __getitem__(self, name: str) -> Command:
         if name not in self._NAMES:
             raise KeyError(name)
-        command: Command = getattr(import_module(f".commands.{name}", __package__), name.capitalize())()
+        command: Command = getattr(import_module(f".commands.{name}", __package__), f"{name.capitalize()}Command")()
         return command
 
     def __contains__(self, name: object) -> bool:
@@ -121,7 +121,7 @@ def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:
         UsageError: There are no arguments, or the first is neither a command nor a file.
     """
     if not arguments and terminal.has_terminal():
-        return Start(), arguments
+        return StartCommand(), arguments
     if not arguments:
         raise UsageError("no model given; 'loopdbg MODEL' opens one, 'loopdbg --help' tells more")
     first = arguments[0]
@@ -134,4 +134,4 @@ def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:
     elif Path(first).name == first and not Path(first).suffix and not Path(first).exists():
         hint = did_you_mean(first, list(COMMANDS)) or f"; commands are {', '.join(COMMANDS)}"
         raise UsageError(f"'{first}' is neither a command nor a file{hint} (loopdbg --help tells more)")
-    return Open(), arguments
+    return OpenCommand(), arguments

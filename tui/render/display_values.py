@@ -18,7 +18,7 @@ _VALUE_MAX_CHARS = 100
 
 
 @dataclass(frozen=True)
-class DisplayValue:
+class EvaluatedDisplay:
     """An expression with its value or an error message. ``failed``: it cannot be computed; ``absent``: an operand has
     no value yet; ``changed``: the value differs from that of the previous stop."""
 
@@ -41,23 +41,25 @@ class DisplayTracker:
         """Forget all values; a new run starts."""
         self._previous.clear()
 
-    def evaluate_all(self, console: Console) -> tuple[DisplayValue, ...]:
+    def evaluate_all(self, console: Console) -> tuple[EvaluatedDisplay, ...]:
         """The displays of a console, evaluated in its selected frame."""
         return tuple(self._evaluate(console, number, expression) for number, expression in console.displays.items())
 
-    def _evaluate(self, console: Console, number: int, expression: Expression) -> DisplayValue:
+    def _evaluate(self, console: Console, number: int, expression: Expression) -> EvaluatedDisplay:
         try:
             scope = console.scope
             value = expression.evaluate(scope)
             text = format_value(value, _VALUE_MAX_CHARS) + scope.iteration_remark(expression.current_names)
         except NoValueError as problem:
-            return DisplayValue(number, expression.text, problem.problem, absent=True)
+            return EvaluatedDisplay(number, expression.text, problem.problem, absent=True)
         except ExpressionError as problem:
             text = problem.problem + (f"; {problem.hint}" if problem.hint else "")
-            return DisplayValue(number, expression.text, text, failed=True)
+            return EvaluatedDisplay(number, expression.text, text, failed=True)
         except LoopdbgError as problem:
-            return DisplayValue(number, expression.text, str(problem), failed=True)
-        return DisplayValue(number, expression.text, text, changed=self._record_change(console, expression.text, value))
+            return EvaluatedDisplay(number, expression.text, str(problem), failed=True)
+        return EvaluatedDisplay(
+            number, expression.text, text, changed=self._record_change(console, expression.text, value)
+        )
 
     def _record_change(self, console: Console, text: str, value: Any) -> bool:
         """Whether a value changed since the previous stop; evaluating again in the same epoch keeps the answer."""

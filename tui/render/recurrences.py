@@ -15,7 +15,7 @@ from ...runtime.frame import CarriedValue
 from ...runtime.graph import System
 from .formatting import number_text
 from .styled_text import truncate
-from .value_cells import TensorSummary, short_value
+from .value_cells import LiveTensorSummary, short_value
 
 #: Numbers of leading and trailing elements to show, the first pair that fits; the cells of an element.
 _SHOWN_END_COUNTS, _ELEMENT_CELLS = ((3, 4), (2, 3), (1, 3), (1, 2), (1, 1), (0, 1)), 24
@@ -67,7 +67,7 @@ def _element_formatter(
         numbers[newest] = last.reshape(())
         return lambda k: short_value(numbers[k], _ELEMENT_CELLS) if k in numbers else "", ""
     if history is not None and history.is_tensor:
-        if isinstance(last, TensorSummary):
+        if isinstance(last, LiveTensorSummary):
             norms[newest] = last.norm
         return lambda k: number_text(float(norms[k])) if k in norms else "", "norms "
     ends = {newest - 1: edge.previous if frame.at_boundary else None, newest: last}

@@ -22,8 +22,8 @@ from ...debugger.statistics.value_history import Evolution, ValueHistory, is_exa
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
 from .branch_rows import BranchHistory, BranchRows, branch_rows_of, edited_names, non_finite_iterations
-from .display_values import DisplayValue
-from .value_cells import TensorSummary
+from .display_values import EvaluatedDisplay
+from .value_cells import LiveTensorSummary
 
 
 # Compared by identity: views hold arrays, whose == is elementwise.
@@ -37,7 +37,7 @@ class StopView:
     edited: Mapping[int, frozenset[str]]
     selected: FrameState
     #: The displayed expressions, evaluated in the selected frame.
-    displays: tuple[DisplayValue, ...] = ()
+    displays: tuple[EvaluatedDisplay, ...] = ()
 
     @property
     def frames(self) -> tuple[FrameState, ...]:
@@ -46,7 +46,7 @@ class StopView:
 
 
 def build_stop_view(
-    session: Session, history: BranchHistory, selected: int = 0, displays: tuple[DisplayValue, ...] = ()
+    session: Session, history: BranchHistory, selected: int = 0, displays: tuple[EvaluatedDisplay, ...] = ()
 ) -> StopView:
     """The view of a stopped session, recorded in ``history``. ``selected``: frame number as in the console, 0 is the
     innermost."""
@@ -208,4 +208,4 @@ def _live_number(edge: CarriedValue, history: ValueHistory, k: int, live: LiveCa
     if history.min is None or history.max is None or declared is None:
         return np.float64(history.values[k])
     ends = float(history.min.last[k]), float(history.max.last[k])
-    return TensorSummary(str(declared.dtype), tuple(declared.shape), float(history.values[k]), *ends)
+    return LiveTensorSummary(str(declared.dtype), tuple(declared.shape), float(history.values[k]), *ends)

@@ -26,7 +26,7 @@ _NON_NUMERIC_KINDS = "OUSTM"
 
 
 @dataclass(frozen=True)
-class TensorSummary:
+class LiveTensorSummary:
     """Summary of a tensor while its loop runs."""
 
     dtype: str
@@ -95,7 +95,7 @@ def _scalar_text(value: Array | np.generic[Any], width: int) -> str:
 
 def norm_value(value: Any, width: int) -> str:
     """Like :func:`short_value`, but shows the norm of a large tensor, as its history plot does."""
-    if isinstance(value, TensorSummary):
+    if isinstance(value, LiveTensorSummary):
         return _norm_text(value.norm, (value.low, value.high), width)
     if not isinstance(value, np.ndarray | TensorRef) or value.size < 2:
         return short_value(value, width)
@@ -125,7 +125,7 @@ def shape_text(value: Array | TensorRef) -> str:
 
 def value_type_text(value: Any, declared: ValueType | None = None) -> str:
     """``f32 [3]``: dtype and shape of a tensor, else the declared type."""
-    if isinstance(value, np.ndarray | np.generic | TensorRef | TensorSummary):
+    if isinstance(value, np.ndarray | np.generic | TensorRef | LiveTensorSummary):
         return type_text(value.dtype, value.shape)
     if isinstance(value, list | tuple):
         return f"seq [{len(value)}]"

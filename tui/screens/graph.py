@@ -18,7 +18,7 @@ from ..render.graphview.state import GraphState
 from ..render.stop_view import ScreenState
 from ..render.targets import ValueKind, ValueTarget
 from ..widgets.detail_line import DetailLine
-from ..widgets.graph import GraphView
+from ..widgets.graph import GraphWidget
 from ..worker_requests import SessionCommand
 from .modal_base import ModalBase
 
@@ -39,7 +39,7 @@ class GraphScreen(ModalBase[None]):
         self.graph_state = GraphState(state)
         self._submit_command, self._open_inspector = submit, open_inspector
         self.title_label = Static(id="graph-head")
-        self.graph_view = GraphView("graph")
+        self.graph_view = GraphWidget("graph")
         self.detail_line = DetailLine("graph-detail")
         self.message_label = Static(id="graph-message")
         self._marks = NodeOverlay()
@@ -133,14 +133,14 @@ class GraphScreen(ModalBase[None]):
             ValueTarget(value.name, frame.depth, ValueKind.CARRIED if carried else ValueKind.BODY, graph_value=value)
         )
 
-    @on(GraphView.GraphResized)
+    @on(GraphWidget.GraphResized)
     def handle_graph_resized(self) -> None:
         """Adapt the level of detail; also called before the first drawing."""
         self.graph_state.window_size = self.graph_view.size
         self._redraw_at_cursor()
 
-    @on(GraphView.BoxClicked)
-    def handle_box_clicked(self, message: GraphView.BoxClicked) -> None:
+    @on(GraphWidget.BoxClicked)
+    def handle_box_clicked(self, message: GraphWidget.BoxClicked) -> None:
         """Select the clicked box; a double click opens it."""
         self.graph_state.select_box(message.box)
         self._redraw_at_cursor()

@@ -34,7 +34,7 @@ from ..render.text_plots import split_non_finite
 from ..render.value_cells import (
     EDITED_SIGN,
     NOT_COMPUTED_SIGN,
-    TensorSummary,
+    LiveTensorSummary,
     norm_value,
     short_value,
     value_span,
@@ -220,13 +220,13 @@ def _edge_row(
         if ready and isinstance(value, np.ndarray) and value.size == 1:
             return value_span(norm_value(value.reshape(()), max_cells[1]), role)
         # The size of an index carries no meaning, nor does the difference of two.
-        write = _last_indices_text if index and not isinstance(value, TensorSummary) else norm_value
+        write = _last_indices_text if index and not isinstance(value, LiveTensorSummary) else norm_value
         return value_span(write(value, max_cells[0]), role) if ready else (NOT_COMPUTED_SIGN, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # During a long run the previous tensor is not kept.
     unknown = edge.previous is None and isinstance(edge.type, TensorType)
-    has_delta = edge.ready and not is_initial and not isinstance(edge.value, TensorSummary)
+    has_delta = edge.ready and not is_initial and not isinstance(edge.value, LiveTensorSummary)
     delta = delta_text(edge.previous, edge.value) if has_delta else ""
     if index and delta[:1] in ("+", "-", "±"):
         delta = "another" if "[" not in delta else delta

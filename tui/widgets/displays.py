@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..render.display_values import DisplayValue
+from ..render.display_values import EvaluatedDisplay
 from ..render.pane_layout import SpaceRequest
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, table_lines
@@ -58,7 +58,7 @@ class DisplaysPane(Pane):
         return SpaceRequest(1, count) if count else None
 
 
-def _display_row(item: DisplayValue) -> list[Span]:
+def _display_row(item: EvaluatedDisplay) -> list[Span]:
     role = Role.ERROR if item.failed else Role.DIM if item.absent else Role.MARK if item.changed else Role.VALUE
     return [
         (str(item.number), Role.NAME),

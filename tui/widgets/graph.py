@@ -17,7 +17,7 @@ from .size_aware import SizeAware
 from .strips import StyleResolver
 
 
-class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
+class GraphWidget(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     """A scrollable window on the drawn lines of a graph."""
 
     class BoxClicked(Message):

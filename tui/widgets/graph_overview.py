@@ -10,13 +10,13 @@ from ..render.graphview.layout import DetailLevel
 from ..render.graphview.state import GraphState
 from ..render.pane_layout import UNLIMITED_LINES, SpaceRequest
 from ..render.stop_view import ScreenState
-from .graph import GraphView
+from .graph import GraphWidget
 
 #: With fewer lines the edges between boxes are not visible.
 _MIN_LINES = 12
 
 
-class GraphOverview(GraphView, can_focus=False):
+class GraphOverview(GraphWidget, can_focus=False):
     """Chooses the level of detail by its size."""
 
     class NodeSelected(Message):
@@ -61,14 +61,14 @@ class GraphOverview(GraphView, can_focus=False):
         if self._graph_state.visible_picture.boxes:
             self.scroll_to_box(self._graph_state.cursor_index)
 
-    @on(GraphView.GraphResized)
-    def handle_graph_resized(self, message: GraphView.GraphResized) -> None:
+    @on(GraphWidget.GraphResized)
+    def handle_graph_resized(self, message: GraphWidget.GraphResized) -> None:
         """Adapt the level of detail to the size."""
         message.stop()
         self.catch_up()
 
-    @on(GraphView.BoxClicked)
-    def handle_box_clicked(self, message: GraphView.BoxClicked) -> None:
+    @on(GraphWidget.BoxClicked)
+    def handle_box_clicked(self, message: GraphWidget.BoxClicked) -> None:
         """Go to the source line of the clicked node."""
         message.stop()
         box = None if self._graph_state is None else self._graph_state.visible_picture.boxes[message.box]

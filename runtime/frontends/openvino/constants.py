@@ -16,7 +16,7 @@ from ... import dtypes
 from ...errors import ModelError, UnsupportedError, one_line
 from ...graph import Array, TensorType
 from ...stable_file import StableFile
-from .ir_document import IrDocument, IrLayer
+from .ir_document import IrLayer, IrXml
 
 Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
 #: Two elements per byte, the first in the low four bits (docs/semantics.md 7.2).
@@ -48,7 +48,7 @@ class IrConstantReader:
     """Reads constants from the ``.bin`` of a model, or ``weights``; a context manager that opens the file on first
     use."""
 
-    def __init__(self, document: IrDocument, weights: Path | None = None) -> None:
+    def __init__(self, document: IrXml, weights: Path | None = None) -> None:
         self.document = document
         self.path = document.path.with_suffix(".bin") if weights is None else weights
         self._file: StableFile | None = None
@@ -170,7 +170,7 @@ class IrConstantReader:
             ) from None
 
 
-def element_type(document: IrDocument, layer: IrLayer, type_text: str | None) -> np.dtype[Any] | None:
+def element_type(document: IrXml, layer: IrLayer, type_text: str | None) -> np.dtype[Any] | None:
     """The dtype of ``f32`` or ``FP32``; None for a dynamic type.
 
     Raises:
@@ -208,7 +208,7 @@ def _unpack(type_text: str, raw: Bytes) -> Array:
     return np.asarray(numbers.reshape(-1))
 
 
-def declared_type(document: IrDocument, layer: IrLayer, stored: str | None = None) -> TensorType:
+def declared_type(document: IrXml, layer: IrLayer, stored: str | None = None) -> TensorType:
     """The type of a Parameter or a Const: ``<data>`` first, then its output port (docs/semantics.md 7.2).
 
     ``stored``: the name of the dtype that a packed constant is read as.

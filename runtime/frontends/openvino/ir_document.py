@@ -97,7 +97,7 @@ class BackEdgeEntry:
         return f'back edge from-layer="{self.source}" to-layer="{self.target}"'
 
 
-class IrDocument:
+class IrXml:
     """One ``.xml`` file, with errors that name its lines."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from ...graph import (
     Value,
 )
 from ...record import record
-from .ir_document import BackEdgeEntry, IrDocument, IrLayer, IrNetwork, PortMapEntry, format_ids
+from .ir_document import BackEdgeEntry, IrLayer, IrNetwork, IrXml, PortMapEntry, format_ids
 from .peer_notes import loop_notes
 
 
@@ -38,7 +38,7 @@ class LayerScope:
 
 
 def check_body_layer(
-    document: IrDocument, layer: IrLayer, entry: PortMapEntry | BackEdgeEntry, id: int, kind: str, body: IrNetwork
+    document: IrXml, layer: IrLayer, entry: PortMapEntry | BackEdgeEntry, id: int, kind: str, body: IrNetwork
 ) -> None:
     """Check that an entry refers to a Parameter (or a Result) of the body.
 
@@ -57,7 +57,7 @@ def check_body_layer(
         )
 
 
-def outer_value(document: IrDocument, layer: IrLayer, entry: PortMapEntry, inputs: Mapping[int, Value]) -> Value:
+def outer_value(document: IrXml, layer: IrLayer, entry: PortMapEntry, inputs: Mapping[int, Value]) -> Value:
     """The outer value at an input port, looked up by the port's id (docs/semantics.md 7.1).
 
     Raises:
@@ -86,7 +86,7 @@ class LoopBuilder:
 
     def __init__(
         self,
-        document: IrDocument,
+        document: IrXml,
         layer: IrLayer,
         inputs: Mapping[int, Value],
         outputs: Mapping[int, Value],

@@ -17,7 +17,7 @@ from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value
 from ...text import fresh_name
 from ..recurrent import expand_recurrent_operators
 from .constants import IrConstantReader, declared_type, element_type
-from .ir_document import Element, IrDocument, IrLayer, IrNetwork, PortKey, format_ids, split_tensor_names
+from .ir_document import Element, IrLayer, IrNetwork, IrXml, PortKey, format_ids, split_tensor_names
 from .layer_origin import layer_origin_source
 from .loops import LayerScope, LoopBuilder, check_body_layer, outer_value
 from .variables import VariableConnector
@@ -42,10 +42,10 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         ModelError: the file is damaged, not IR v10 or v11, or invalid; the message has file and line.
         UnsupportedError: a constant has an unsupported type.
     """
-    return build_graph(IrGraphBuilder, IrDocument(Path(path)), weights)[0]
+    return build_graph(IrGraphBuilder, IrXml(Path(path)), weights)[0]
 
 
-def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -> tuple[Graph, _Kind]:
+def build_graph(kind: type[_Kind], document: IrXml, weights: Path | None) -> tuple[Graph, _Kind]:
     """Build the graph of a document as :func:`read` does; returns the graph and its builder."""
     with IrConstantReader(document, weights) as blobs:
         builder = kind(document, blobs)
@@ -66,7 +66,7 @@ def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -
 class IrGraphBuilder:
     """Builds the graphs of one document, inner ones together with their layers."""
 
-    def __init__(self, document: IrDocument, blobs: IrConstantReader) -> None:
+    def __init__(self, document: IrXml, blobs: IrConstantReader) -> None:
         self.document = document
         self.constant_reader = blobs
         self.opsets: dict[str, int] = {}
@@ -336,7 +336,7 @@ def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, V
         used.add(value.name)
 
 
-def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, layer_name: str) -> str:
+def _any_name(document: IrXml, layer: IrLayer, port: PortKey, layer_name: str) -> str:
     """OpenVINO's ``any_name`` of a tensor: the alphabetically first of its names.
 
     IR v10 adds the layer's own name to them (observed in 2026.4), v11 does not.
@@ -346,7 +346,7 @@ def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, layer_name: s
     return min(known, default=layer_name)
 
 
-def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
+def _name_inputs(document: IrXml, scope: LayerScope) -> None:
     """Set the names of the model's inputs to OpenVINO's; the tensor's other names and the layer's name become
     aliases."""
     used: dict[str, IrLayer] = {}
@@ -364,7 +364,7 @@ def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
     scope.graph.aliases = {alias: name for alias, name in aliases.items() if alias not in used}
 
 
-def _output_names(document: IrDocument, scope: LayerScope) -> list[str]:
+def _output_names(document: IrXml, scope: LayerScope) -> list[str]:
     """``output_names`` of a v11 Result, else the name of the tensor or layer that feeds the Result."""
     chosen: list[str] = []
     for id, value in scope.results.items():

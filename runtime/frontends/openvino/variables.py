@@ -33,7 +33,7 @@ from ...graph import (
 from ...graph.producers import ProducerMap
 from ...ops.constant_folding import ConstantFolder
 from .constants import element_type
-from .ir_document import IrDocument, IrLayer
+from .ir_document import IrLayer, IrXml
 
 #: The state of a variable: its value and, where this is known only at run time, whether it has one.
 VariableState = tuple[Value, ...]
@@ -42,7 +42,7 @@ VariableState = tuple[Value, ...]
 class VariableConnector:
     """Collects the ReadValues and Assigns of one document, and connects them in the complete graph."""
 
-    def __init__(self, document: IrDocument) -> None:
+    def __init__(self, document: IrXml) -> None:
         self._document = document
         self._types: dict[str, TensorType] = {}
         self._reads: dict[Operation, str] = {}

@@ -11,7 +11,7 @@ from ..options import add_input_options, add_json_option, add_trust_option, pars
 _TARGETS = ("onnxruntime", "openvino", "tensorrt", "specification")
 
 
-class Check(Command):
+class CheckCommand(Command):
     """Checks models against the rules of each target, and tries them in the runtimes that are installed."""
 
     name = "check"

@@ -15,7 +15,7 @@ _TRACE_PATTERN = "*.loopdb"
 _MODEL_METAVARS = ("MODEL", "A", "B")
 
 
-class Completion(Command):
+class CompletionCommand(Command):
     """Prints a completion script."""
 
     name = "completion"
@@ -57,11 +57,11 @@ def _model_patterns() -> list[str]:
 def _combined_parser(models: Any) -> CommandParser:
     """A combined parser of all commands; normally each has its own, so that only one is imported."""
     from .. import COMMANDS
-    from .open import Open
+    from .open import OpenCommand
 
     parser = CommandParser(prog="loopdbg", add_help=False)
     commands = parser.add_subparsers(dest="command", parser_class=CommandParser)
-    Open().configure(parser)
+    OpenCommand().configure(parser)
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name, help=_first_sentence(command.summary), description=_first_sentence(command.summary)

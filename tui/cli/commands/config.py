@@ -13,7 +13,7 @@ from ..command import Command
 from ..options import add_json_option
 
 
-class Config(Command):
+class ConfigCommand(Command):
     """Lists the settings."""
 
     name = "config"

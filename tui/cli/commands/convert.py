@@ -14,7 +14,7 @@ from ..command import Command, int_at_least
 from ..options import add_input_options, add_weights_option
 
 
-class Convert(Command):
+class ConvertCommand(Command):
     """Writes a script that builds the same network with TensorRT's loop API."""
 
     name = "convert"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ....debugger.session.session import Session
 
 
-class Dap(Command):
+class DapCommand(Command):
     """Serves an editor on stdin and stdout, or clients on a local port."""
 
     name = "dap"

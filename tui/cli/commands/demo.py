@@ -7,14 +7,14 @@ import shlex
 
 from .. import terminal
 from ..command import Command
-from .run import Run
+from .run import RunCommand
 from .samples import SAMPLES_FOLDER
 
 _MODEL = "vanishing_scale.onnx"
 _OPTIONS = ("-ex", "break nan", "-ex", "continue", "-ex", "list", "-ex", "print s@(iter-1)", "--batch")
 
 
-class Demo(Command):
+class DemoCommand(Command):
     """Runs a sample to its first NaN."""
 
     name = "demo"
@@ -26,10 +26,10 @@ gave it, and from what."""
         parser.usage = "loopdbg demo"
 
     def load(self) -> None:
-        Run().load()
+        RunCommand().load()
 
     def run(self, options: argparse.Namespace) -> int:
-        run = Run()
+        run = RunCommand()
         terminal.out(f"$ loopdbg run {_MODEL} {shlex.join(_OPTIONS)}")
         # The command is shown before what the run writes to stderr.
         terminal.flush_stdout()

@@ -9,7 +9,7 @@ from ..comparison.peer_spec import parse_peer_spec
 from ..options import add_json_option, add_run_options, add_two_weights_option, parse_seconds, parse_tolerance
 
 
-class Diff(Command):
+class DiffCommand(Command):
     """Compares two runs boundary by boundary."""
 
     name = "diff"

@@ -11,7 +11,7 @@ from ..options import add_json_option, add_weights_option
 SYSTEM_NAMES = ("onnx", "openvino", "tensorrt")
 
 
-class Explain(Command):
+class ExplainCommand(Command):
     """Explains loops in the vocabulary of their own system or of another."""
 
     name = "explain"

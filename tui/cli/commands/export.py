@@ -12,7 +12,7 @@ from ..command import Command, int_at_least
 from ..options import add_run_options, add_two_weights_option
 
 
-class Export(Command):
+class ExportCommand(Command):
     """Exports a trace in formats of other programs."""
 
     name = "export"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ....runtime.plan.plan import LoopPlan
 
 
-class Extract(Command):
+class ExtractCommand(Command):
     """Writes a part of a model with its inputs and expected outputs."""
 
     name = "extract"

@@ -9,7 +9,7 @@ from ..command import Command, int_at_least
 from ..options import add_assert_option, add_json_option, add_weights_option, parse_seconds
 
 
-class Fuzz(Command):
+class FuzzCommand(Command):
     """Searches inputs that expose a fault of a model, guided by the values and decisions of its loops."""
 
     name = "fuzz"

@@ -9,7 +9,7 @@ from ..command import Command
 from ..options import add_json_option, add_weights_option
 
 
-class Info(Command):
+class InfoCommand(Command):
     """Prints the loaded model; unsupported operators are listed and are no error."""
 
     name = "info"

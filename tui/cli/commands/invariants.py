@@ -9,7 +9,7 @@ from ..command import Command, int_at_least
 from ..options import add_case_options, add_json_option, add_weights_option
 
 
-class Invariants(Command):
+class InvariantsCommand(Command):
     """Mines assertions that hold at every boundary of runs on a set of inputs."""
 
     name = "invariants"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ....debugger.lessons.scene import Scene
 
 
-class Learn(Command):
+class LearnCommand(Command):
     """Opens a lesson, by default the first unfinished one; or exports the course."""
 
     name = "learn"

@@ -8,7 +8,7 @@ from ..command import Command
 from ..options import add_trust_option, add_write_option
 
 
-class Mcp(Command):
+class McpCommand(Command):
     """Serves one agent on stdin and stdout."""
 
     name = "mcp"

@@ -9,7 +9,7 @@ from ..command import Command
 from ..options import add_run_options, add_weights_option
 
 
-class Open(Command):
+class OpenCommand(Command):
     """Opens the Textual app; the only command that imports it."""
 
     name = ""

@@ -9,7 +9,7 @@ from ..command import Command, int_at_least
 from ..options import add_json_option, add_run_options, add_weights_option, parse_seconds
 
 
-class Optimize(Command):
+class OptimizeCommand(Command):
     """Finds rewrites, verifies and measures each, and writes the model with all of them."""
 
     name = "optimize"

@@ -11,7 +11,7 @@ from ..options import add_run_options, add_two_weights_option
 _PLOT_KINDS = ("carried", "condition", "scan", "norms", "graph")
 
 
-class Plot(Command):
+class PlotCommand(Command):
     """Runs a model, or replays a trace, and draws one of its loops."""
 
     name = "plot"

@@ -9,7 +9,7 @@ from ..command import Command
 from ..options import add_json_option, add_run_options, add_weights_option, parse_seconds, parse_tolerance
 
 
-class Precision(Command):
+class PrecisionCommand(Command):
     """Runs a model in a narrower type next to the same run in float32."""
 
     name = "precision"

@@ -10,7 +10,7 @@ from ..comparison.peer_spec import parse_runtime
 from ..options import add_json_option, add_run_options, add_weights_option, parse_seconds
 
 
-class Profile(Command):
+class ProfileCommand(Command):
     """Measures a run by loop, iteration and node, next to another runtime's."""
 
     name = "profile"

@@ -32,7 +32,7 @@ _DEFAULT_FOLDER = "repro"
 _REPORT_COMMANDS = ("loopdbg run {model}",)
 
 
-class Repro(Command):
+class ReproCommand(Command):
     """Reduces a finding to a minimal test case."""
 
     name = "repro"

@@ -19,7 +19,7 @@ from ..options import (
 )
 
 
-class Run(Command):
+class RunCommand(Command):
     """Runs a model to its end and prints outputs, iterations and times."""
 
     name = "run"

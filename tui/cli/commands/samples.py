@@ -21,7 +21,7 @@ _NETWORKS_FOLDER = SAMPLES_FOLDER / "trt"
 _WIDTH = 80
 
 
-class Samples(Command):
+class SamplesCommand(Command):
     """Writes the samples; a file that the user changed is kept."""
 
     name = "samples"

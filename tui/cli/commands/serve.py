@@ -8,7 +8,7 @@ from ..command import Command, int_at_least
 from ..options import add_run_options, add_weights_option, add_write_option
 
 
-class Serve(Command):
+class ServeCommand(Command):
     """Runs a web server; each page gets its own debugger."""
 
     name = "serve"

@@ -9,12 +9,12 @@ from pathlib import Path
 from ... import user_state
 from .. import terminal
 from ..command import Command
-from .open import Open
+from .open import OpenCommand
 
 _MODEL_SUFFIXES = (".onnx", ".onnxtxt", ".xml")
 
 
-class Start(Command):
+class StartCommand(Command):
     """Lets the user choose a model."""
 
     name = ""
@@ -34,7 +34,7 @@ class Start(Command):
         model = LoopdbgApp[Path](ModelChooserScreen(choices, configured_actions())).run()
         if model is None:
             return 0
-        open_command = Open()
+        open_command = OpenCommand()
         return open_command.run(open_command.parser().parse([str(model)]))
 
 

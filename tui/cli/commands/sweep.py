@@ -18,7 +18,7 @@ from ..options import (
 )
 
 
-class Sweep(Command):
+class SweepCommand(Command):
     """Runs models on many inputs in worker processes that may crash or hang, and reports the result of each case."""
 
     name = "sweep"

@@ -9,7 +9,7 @@ from ..command import Command, int_at_least
 from ..options import add_coverage_option, add_json_option, add_trust_option, parse_seconds
 
 
-class Test(Command):
+class TestCommand(Command):
     """Runs the cases that are stored next to models, and compares their outputs."""
 
     name = "test"

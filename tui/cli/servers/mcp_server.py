@@ -10,7 +10,7 @@ from ....debugger.frontends.mcp.server import create_server
 from ....debugger.frontends.mcp.tools import McpTools
 from ....debugger.session.session import Session
 from ....runtime.errors import UsageError
-from ..commands.diff import Diff
+from ..commands.diff import DiffCommand
 from ..comparison import execute
 from ..comparison.peer_spec import PeerSpec
 from ..trust import check_trust
@@ -27,7 +27,7 @@ def run_mcp_server(options: argparse.Namespace) -> int:
     def compare(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
         for path in (a, *([b] if b else [])):
             check_exists(path)
-        comparison = Diff().parser().parse([""])
+        comparison = DiffCommand().parser().parse([""])
         vars(comparison).update(parse_settings({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
         comparison.against = PeerSpec(against) if against else None
         check_trust(comparison, serving=True, may_ask=False)

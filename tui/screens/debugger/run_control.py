@@ -13,7 +13,7 @@ from ....debugger.session.worker import RunProgress
 from ....runtime.errors import LoopdbgError, UsageError
 from ...actions import ActionTarget
 from ...command_worker import CommandFinished, CommandWorker
-from ...render.display_values import DisplayValue
+from ...render.display_values import EvaluatedDisplay
 from ...render.stop_view import ScreenState, StopView, live_screen_state
 from ...render.targets import IterationTarget
 from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
@@ -154,7 +154,7 @@ class RunControl(ActionTarget):
                 lambda values, error: self._screen.app.call_later(self._update_displays, view, values)
             )
 
-    def _update_displays(self, view: StopView, displays: tuple[DisplayValue, ...] | None) -> None:
+    def _update_displays(self, view: StopView, displays: tuple[EvaluatedDisplay, ...] | None) -> None:
         """Show the displays evaluated in the newly selected frame."""
         state = self._screen.screen_state
         if displays is not None and state is not None and state.view is view:
