@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..runtime.frame import BodyNode, CarriedValue, NodeState
 from ..runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy, Value
+from ..runtime.graph.index_values import find_index_values
 from ..runtime.graph.slicing import entry_parts
 from .describe.listing import Listing, ListingContext, find_next_line
 from .describe.pseudo_code import PseudoCode, PseudoCodeLine
@@ -28,6 +30,8 @@ from .statistics.value_history import EMPTY_EVOLUTION, Evolution
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
 _ABSENT = object()
+#: The values of loops that are indices; weak keys.
+_INDEX_VALUES: WeakKeyDictionary[Loop, frozenset[Value]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +121,11 @@ class FrameState:
             ),
         )
 
+    @property
+    def index_values(self) -> frozenset[Value]:
+        """See :func:`~..runtime.graph.index_values.find_index_values`."""
+        return frozenset() if self.loop is None else _index_values(self.loop)
+
     def next_line(self, source: PseudoCode) -> PseudoCodeLine | None:
         """The line that runs next, or that runs; None if there is none."""
         lines = source if self.loop is None else source.lines_of_loop(self.loop)
@@ -162,6 +171,13 @@ def read_frame(frame: FrameReader, is_running: bool = True) -> FrameState:
         _no_history if loop is None else frame.history_reader(),
         is_running,
     )
+
+
+def _index_values(loop: Loop) -> frozenset[Value]:
+    indices = _INDEX_VALUES.get(loop)
+    if indices is None:
+        indices = _INDEX_VALUES[loop] = find_index_values(loop)
+    return indices
 
 
 def _no_history() -> Evolution:
@@ -256,7 +272,7 @@ def _read_scans(frame: FrameReader, loop: Loop) -> list[ScanState]:
     scans: list[ScanState] = []
     if not loop.scan_outputs:
         return scans
-    indices = loop.index_values
+    indices = _index_values(loop)
     for k, (port, name) in enumerate(zip(loop.scan_outputs, scan_names(loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(

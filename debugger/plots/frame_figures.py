@@ -9,6 +9,7 @@ import numpy as np
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array, Loop, TensorType, ValueType, loops
+from ...runtime.graph.index_values import find_index_values
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.text import did_you_mean, escape_unprintable
 from ..describe.condition import deciding_comparison
@@ -118,7 +119,7 @@ def _changing_names(loop: Loop, names: list[str], evolution: Mapping[str, ValueH
     unchanged = [name for name in names if name in passed_through]
     if unchanged and len(unchanged) == len(names):
         return names, "the body changes none of these"
-    index_names = {value.name for value in loop.index_values} - passed_through
+    index_names = {value.name for value in find_index_values(loop)} - passed_through
     indices = [name for name in names if name in index_names and evolution[name].is_tensor]
     remaining = [name for name in names if name not in {*unchanged, *indices}]
     if not remaining:

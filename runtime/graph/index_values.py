@@ -26,7 +26,8 @@ _FORWARDED_INPUTS: dict[str, tuple[int, ...] | None] = {
 
 
 def find_index_values(loop: Loop) -> frozenset[Value]:
-    """See :attr:`.loop_graph.Loop.index_values`."""
+    """The carried and collected values of a loop (body parameters and results) that are indices. A value used in
+    arithmetic, such as a counter, is not."""
     producers = ProducerMap.for_graph(loop.body)
     used_as_index = _values_used_as_index(loop)
     carried = {edge.param: edge.result for edge in loop.back_edges}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -368,14 +367,6 @@ class Loop(Node):
     notes: list[str] = field(default_factory=list)
     #: The operator that it was expanded from: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
     derived_from: str = ""
-
-    @cached_property
-    def index_values(self) -> frozenset[Value]:
-        """The carried and collected values (body parameters and results) that are indices. A value used in arithmetic,
-        such as a counter, is not."""
-        from .index_values import find_index_values
-
-        return find_index_values(self)
 
     def back_edge_for(self, last: LastValueOutput) -> BackEdge | None:
         """Return the back edge whose value a last-value output returns."""

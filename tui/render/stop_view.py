@@ -168,9 +168,9 @@ def _live_frame(
 
 def _live_rows(rows: BranchRows, live: FrameState) -> BranchRows:
     """The rows of the branches in the entry of a frame, with its latest state in that of the current branch."""
-    last, found = live.iteration, non_finite_iterations(live)
+    last, odd = live.iteration, non_finite_iterations(live)
     updated = [
-        replace(row, last=max(row.last, last), non_finite=row.non_finite | found, end_text="") if row.current else row
+        replace(row, last=max(row.last, last), non_finite=row.non_finite | odd, end_text="") if row.current else row
         for row in rows.rows
     ]
     return BranchRows(tuple(updated), last)

@@ -83,7 +83,7 @@ class BackEdgesPane(Pane):
         frame = state.frame
         if frame.loop is None or not frame.back_edges:
             return [(_empty_reason(state), Role.DIM)]
-        is_initial, indices = frame.at_boundary and not frame.iteration, frame.loop.index_values
+        is_initial, indices = frame.at_boundary and not frame.iteration, frame.index_values
         spans: list[Span] = []
         for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True):
             param, index = _param_text(port.param, state), port.param in indices
@@ -113,7 +113,7 @@ class BackEdgesPane(Pane):
     def _table(self, state: ScreenState, loop: Loop, width: int, cells: int, scalar: int) -> TextTable:
         """A row for each back edge; ``cells`` bounds the width of its values, ``scalar`` that of scalars."""
         frame = state.frame
-        is_initial, indices = frame.at_boundary and not frame.iteration, loop.index_values
+        is_initial, indices = frame.at_boundary and not frame.iteration, frame.index_values
         rows = [
             _edge_row(
                 edge,
@@ -243,8 +243,7 @@ def _edge_row(
 
 def _index_names(state: ScreenState) -> set[str]:
     """The names of the carried indices."""
-    loop = state.frame.loop
-    return set() if loop is None else {value.name for value in loop.index_values}
+    return {value.name for value in state.frame.index_values}
 
 
 def _history_text(history: ValueHistory, cells: int, dtype: str, index: bool) -> str:

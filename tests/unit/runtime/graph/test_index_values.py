@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import loops
+from loopdbg.runtime.graph.index_values import find_index_values
 from text_models import model
 
 
@@ -25,7 +26,7 @@ def picked(carried: str, body: str, results: str, collected: str = "int64 s") ->
       }}>
     }}""")
     (result,) = loops(loop.graph)
-    return {value.name for value in result.index_values}
+    return {value.name for value in find_index_values(result)}
 
 
 def test_a_token_and_a_counter() -> None:
