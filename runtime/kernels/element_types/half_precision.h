@@ -5,20 +5,31 @@
 #include <stdint.h>
 #include <string.h>
 
-/* float16, converted as by NumPy: the upper bits of a NaN are kept. */
+/* float16, converted as by NumPy, which leaves it to processors that can convert float16 themselves: on ARM a signaling
+ * NaN becomes quiet. Elsewhere the upper bits of a NaN are kept. */
+#if defined(__aarch64__)
+static inline float loopdbg_float_from_half(uint16_t h) {
+    __fp16 f;
+    memcpy(&f, &h, sizeof h);
+    return f;
+}
+
+#define TO_HALF(NAME, T)                                                                                      \
+    static inline uint16_t NAME(T v) {                                                                        \
+        __fp16 f = (__fp16)v;                                                                                 \
+        uint16_t h;                                                                                           \
+        memcpy(&h, &f, sizeof h);                                                                             \
+        return h;                                                                                             \
+    }
+TO_HALF(loopdbg_half_from_float, float)
+TO_HALF(loopdbg_half_from_double, double)
+#else
 static inline float loopdbg_float_from_half(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h & 0x7c00u, small, bits;
     float f = (float)(int32_t)(h & 0x03ffu) * 0x1p-24f;
     memcpy(&small, &f, 4);
     bits = ((uint32_t)(h & 0x7fffu) << 13) + (exponent == 0x7c00u ? 0x70000000u : 0x38000000u);
     bits = (exponent ? bits : small) | sign;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-static inline float loopdbg_float_from_bfloat16(uint16_t h) {
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
     memcpy(&f, &bits, 4);
     return f;
 }
@@ -51,8 +62,16 @@ static inline float loopdbg_float_from_bfloat16(uint16_t h) {
     }
 TO_HALF(loopdbg_half_from_float, float, uint32_t, 23, 127)
 TO_HALF(loopdbg_half_from_double, double, uint64_t, 52, 1023)
+#endif
 
 /* bfloat16, converted as by ml_dtypes: NaN keeps only its sign. */
+static inline float loopdbg_float_from_bfloat16(uint16_t h) {
+    uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
 static inline uint16_t loopdbg_bfloat16_from_float(float v) {
     uint32_t bits, rounded;
     memcpy(&bits, &v, 4);
