@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,50 +23,9 @@ import onnx
 from onnx import shape_inference
 
 import recurrent_sizes
+from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run, measure_machine
 
-#: Sizes of weights, in KiB: from the size of a second-level cache to sizes beyond all caches.
-WEIGHT_SIZES_KIB = (128, 512, 2048, 8192, 65536)
-ROUNDS, SECONDS = 15, 0.02
 ROW = "{:38}{:>9}{:>9}{:>10}{:>10}{:>10}"
-
-
-def fastest_run(run: Callable[[], object]) -> float:
-    """Return the CPU seconds of one run, the minimum of some rounds."""
-    run()
-    started = time.process_time()
-    run()
-    repeats = max(1, int(SECONDS / max(time.process_time() - started, 1e-6)))
-    durations = []
-    for _ in range(ROUNDS):
-        started = time.process_time()
-        for _ in range(repeats):
-            run()
-        durations.append((time.process_time() - started) / repeats)
-    return min(durations)
-
-
-@dataclass(frozen=True)
-class MachineLimits:
-    """``bandwidth``: KiB of weights -> bytes per second; ``flops``: additions and multiplications per second."""
-
-    bandwidth: dict[int, float]
-    flops: float
-
-    def read_bandwidth(self, nbytes: int) -> float:
-        """Bytes per second for repeated reads of ``nbytes`` bytes."""
-        fitting = [self.bandwidth[size] for size in WEIGHT_SIZES_KIB if size * 1024 >= nbytes]
-        return fitting[0] if fitting else self.bandwidth[WEIGHT_SIZES_KIB[-1]]
-
-
-def measure_machine() -> MachineLimits:
-    """Measure this machine, in float32."""
-    bandwidth = {}
-    for size in WEIGHT_SIZES_KIB:
-        rows = size * 1024 // 4 // 512
-        weights, x = np.ones((512, rows), np.float32), np.ones(512, np.float32)
-        bandwidth[size] = weights.nbytes / fastest_run(lambda x=x, weights=weights: x @ weights)
-    a = np.ones((768, 768), np.float32)
-    return MachineLimits(bandwidth, 2 * 768**3 / fastest_run(lambda: a @ a))
 
 
 @dataclass(frozen=True)

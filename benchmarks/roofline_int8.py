@@ -21,6 +21,7 @@ from lxml import etree
 from onnx import TensorProto, helper
 
 import roofline
+from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run
 
 #: Index of the input W of each operator; R follows.
 GATE_COUNTS = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 3}
@@ -38,7 +39,7 @@ class Int8Limits:
 
 def measure_int8_limits() -> Int8Limits:
     """Measure this machine, with one thread."""
-    return Int8Limits(_measure_widening(), 2 * 768**3 / roofline.fastest_run(_int8_product_model(768)))
+    return Int8Limits(_measure_widening(), 2 * 768**3 / fastest_run(_int8_product_model(768)))
 
 
 def _measure_widening() -> float:
@@ -63,7 +64,7 @@ def _measure_widening() -> float:
 
     loaded = loopdbg.load(model)
     inputs = {"M": np.int64(STEPS), "h0": np.zeros((1, k), np.float32)}
-    return weights.size * STEPS / roofline.fastest_run(lambda: loaded.run(inputs))
+    return weights.size * STEPS / fastest_run(lambda: loaded.run(inputs))
 
 
 def _int8_product_model(n: int):  # type: ignore[no-untyped-def]
@@ -104,15 +105,15 @@ def layers(path: Path) -> list[tuple[list[int], list[int], list[int]]]:
     return shapes
 
 
-def lines(path: Path, machine: roofline.MachineLimits, fast: Int8Limits) -> Iterator[str]:
+def lines(path: Path, machine: MachineLimits, fast: Int8Limits) -> Iterator[str]:
     """Yield minimum times with weights as floats, as bytes converted to floats, and as bytes; and actual times."""
     import loopdbg
 
     shapes = layers(path)
     inputs = dict(np.load(path.parent / "inputs.npz"))
     model = loopdbg.load(path)
-    seconds = roofline.fastest_run(lambda: model.run(inputs))
-    onnxruntime_seconds = roofline.fastest_run(_session(str(path.with_suffix(".onnx")), inputs))
+    seconds = fastest_run(lambda: model.run(inputs))
+    onnxruntime_seconds = fastest_run(_session(str(path.with_suffix(".onnx")), inputs))
     flops = sum(2.0 * x[0] * x[1] * (prod(w) + prod(r)) for x, w, r in shapes)
     input_flops = sum(2.0 * x[0] * x[1] * prod(w) for x, w, _ in shapes)
     widened = sum(prod(r) * x[1] for x, _, r in shapes)

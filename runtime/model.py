@@ -342,6 +342,7 @@ class Model:
         seconds: float = 1.0,
         max_iterations: int | None = None,
         against: str | None = None,
+        roofline: bool = False,
     ) -> Any:
         """Measure where a run spends its time and memory, by loop, iteration, node and boundary.
 
@@ -350,6 +351,8 @@ class Model:
             seconds: How long it is measured, about; a run that takes longer is measured once in each way.
             max_iterations: As for :meth:`run`; a run that reaches it is measured up to there.
             against: ``onnxruntime`` or ``openvino``, which runs the model too, with one thread.
+            roofline: Compare nodes whose operations and bytes are known with what this machine reaches, which takes a
+                second to measure.
 
         Returns:
             The :class:`Profile`; its ``str()`` is a table.
@@ -364,7 +367,7 @@ class Model:
         >>> profile.loops[0].path, profile.loops[0].iterations
         ('main ▸ sqrt', 5)
         """
-        return load_plugin("profile")(self, inputs, seconds, max_iterations, against)
+        return load_plugin("profile")(self, inputs, seconds, max_iterations, against, roofline)
 
     def diagnose(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from ...runtime.errors import UsageError
@@ -9,6 +10,7 @@ from ...runtime.model import Data, Model
 from ..session.session import Session
 from .measure import measure_run
 from .profile import Profile
+from .roofline import measure_machine
 
 #: How long a session's run is measured: it is waited for.
 _SESSION_SECONDS = 0.3
@@ -20,9 +22,11 @@ def profile_model(
     seconds: float = 1.0,
     max_iterations: int | None = None,
     against: str | None = None,
+    roofline: bool = False,
 ) -> Profile:
     """Measure where a run of a model spends its time and memory; see :meth:`Model.profile`."""
-    profile = measure_run(model, inputs or {}, seconds, max_iterations)
+    machine = measure_machine(time.perf_counter) if roofline else None
+    profile = measure_run(model, inputs or {}, seconds, max_iterations, machine)
     if against is None:
         return profile
     from ..peers.process import Peer

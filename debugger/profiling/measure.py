@@ -20,6 +20,7 @@ from ...runtime.plan.plan import LoopPlan, Opcode, Plan
 from ..describe.node_text import NodeFormatter
 from ..describe.value_names import display_name, scan_names
 from .profile import LoopCosts, NodeKind, NodeProfile, Profile, Segment, ValueMemory
+from .roofline import MachineLimits, NodeRoofline, NodeWork, group_work, node_work
 
 _T = TypeVar("_T")
 
@@ -31,9 +32,15 @@ _MAX_SEGMENTS = 64
 _LONG_RUN_SECONDS = 1.0
 
 
-def measure_run(model: Model, inputs: Mapping[str, Data], seconds: float, max_iterations: int | None) -> Profile:
+def measure_run(
+    model: Model,
+    inputs: Mapping[str, Data],
+    seconds: float,
+    max_iterations: int | None,
+    machine: MachineLimits | None = None,
+) -> Profile:
     """Measure where a run spends its time and memory, for about ``seconds``. A run that reaches ``max_iterations`` is
-    measured up to there.
+    measured up to there. ``machine``: compare nodes with what this machine reaches.
 
     Raises:
         InputError: the inputs do not match the signature.
@@ -46,7 +53,7 @@ def measure_run(model: Model, inputs: Mapping[str, Data], seconds: float, max_it
     is_limited = run.stopped_by is StoppedBy.LIMIT and max_iterations is not None
     if run.stopped_by is not None and not is_limited:
         raise (InterruptError if run.stopped_by is StoppedBy.INTERRUPT else LimitError)(run.message)
-    measurement = _Measurement(Engine(model.plan), model.check(inputs), max_iterations)
+    measurement = _Measurement(Engine(model.plan), model.check(inputs), max_iterations, machine)
     measurement.run_for(seconds)
     return _build_profile(model, measurement, (*run.notes, *([f"{run.message}: measured up to there"] * is_limited)))
 
@@ -60,6 +67,8 @@ class _Stop:
     node_seconds: np.ndarray
     #: Of each carried value and scan output: dtype, shape and bytes.
     sizes: list[tuple[str, tuple[int, ...], int]] = field(default_factory=list)
+    #: What the last call of each node did, by position.
+    works: Mapping[int, NodeWork] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -69,10 +78,16 @@ class _Measurement:
     engine: Engine
     inputs: Mapping[int, Data]
     max_iterations: int | None
+    #: With it, what nodes do is compared with what this machine reaches.
+    machine: MachineLimits | None
     plain_runs: list[float] = field(default_factory=list)
-    #: The fastest run with a clock around each instruction, and the seconds of each of them.
+    #: Runs with a clock around each instruction: the fastest one, the least time of all its parts (other processes take
+    #: time from some runs, but seldom from the same part of all), the seconds of each instruction, and how often it was
+    #: run.
+    fastest_timed_run: float = 0.0
     timed_run: float = 0.0
     node_seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    node_starts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     stops: list[_Stop] = field(default_factory=list)
     #: The loops that have a program.
     _programs: list[int] = field(default_factory=list)
@@ -91,7 +106,11 @@ class _Measurement:
         # In turn, so that other work on this machine slows both.
         pairs = list(self._repeat(lambda: (self._plain_run(), self._timed_run()), seconds * 0.8))
         self.plain_runs = [plain for plain, _ in pairs]
-        self.timed_run, self.node_seconds = min((timed for _, timed in pairs), key=lambda pair: pair[0])
+        walls, seconds_of_runs, starts = zip(*(timed for _, timed in pairs), strict=True)
+        self.fastest_timed_run = min(walls)
+        self.node_seconds, self.node_starts = np.min(seconds_of_runs, axis=0), starts[-1]
+        between = min(wall - float(nodes.sum()) for wall, nodes in zip(walls, seconds_of_runs, strict=True))
+        self.timed_run = float(self.node_seconds.sum()) + between
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
         for index, iterations in self.segmented.items():
@@ -100,7 +119,6 @@ class _Measurement:
             self._run()  # with breaks, nodes are bound again
         runs = list(self._repeat(self._segmented_run, seconds * 0.2))
         self.stops = runs[0]
-        # Other processes take time from some runs, but seldom from the same segment of all.
         self.segment_seconds = [
             np.min([end.node_seconds - begin.node_seconds for begin, end in pairs], axis=0)
             for pairs in zip(*map(pairwise, runs), strict=True)
@@ -143,11 +161,11 @@ class _Measurement:
             self.engine.results()
         return time.perf_counter() - start
 
-    def _timed_run(self) -> tuple[float, np.ndarray]:
+    def _timed_run(self) -> tuple[float, np.ndarray, np.ndarray]:
         self.engine.time_nodes(True)
-        seconds = self._plain_run(), np.array(self.engine.node_seconds)
+        run = self._plain_run(), np.array(self.engine.node_seconds), np.array(self.engine.node_starts)
         self.engine.time_nodes(False)
-        return seconds
+        return run
 
     def _segment_starts(self) -> Iterator[tuple[int, list[int]]]:
         """The iterations at which segments of the outermost loops begin; loops that run as a program have none."""
@@ -162,8 +180,46 @@ class _Measurement:
         stops = []
         for event, index in self._events():
             iteration = self.engine.loop_state(index)[0] if event != "end" else 0
-            stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._sizes(index)))
+            works = {} if self.machine is None else dict(self._works())
+            stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._sizes(index), works))
         return stops
+
+    def _works(self) -> Iterator[tuple[int, NodeWork]]:
+        """What the last call of each node did, where it is known."""
+        tensor = self.engine.memory.dtype_and_shape
+        nodes = {pc: step for pc, step in enumerate(self.plan.code) if isinstance(step.node, Operation)}
+        works = {
+            pc: node_work(
+                step.node, [tensor(k) if k >= 0 else None for k in step.inputs], list(map(tensor, step.outputs))
+            )
+            for pc, step in nodes.items()
+            if isinstance(step.node, Operation) and min(step.outputs, default=-1) >= 0
+        }
+        for group, _ in self.engine.optimizer.groups if self.engine.optimizer is not None else ():
+            slots = {slot for pc in group.members for slot in (*nodes[pc].inputs, *nodes[pc].outputs) if slot >= 0}
+            operands = [tensor(slot) for slot in slots.difference(group.internal_slots)]
+            works[group.first] = group_work([works.get(pc) for pc in group.members], operands)
+        return ((pc, work) for pc, work in works.items() if work is not None)
+
+    def roofline(self, pc: int, seconds: float) -> NodeRoofline | None:
+        """What a node reached in ``seconds`` of all calls; None: it is not known what it does."""
+        plan = self.outermost_loop(pc)
+        ends = [(1, self.stops[-1])] if plan is None else [
+            (end.iteration - begin.iteration, end) for begin, end in self._segment_stops(plan)
+        ]  # fmt: skip
+        works = [(count, end.works[pc]) for count, end in ends if pc in end.works]
+        if self.machine is None or not seconds or not works or len(works) < len(ends):
+            return None
+        total = sum(count for count, _ in works)
+        flops = [count * work.flops for count, work in works if work.flops is not None]
+        mean = NodeWork(
+            sum(flops) / total if flops else None, sum(count * work.nbytes for count, work in works) / total
+        )
+        return self.machine.compare(mean, seconds / max(1, self.calls(pc)))
+
+    def outermost_loop(self, pc: int) -> LoopPlan | None:
+        """The outermost loop around an instruction."""
+        return next((loop for loop in self.plan.loops if loop.parent < 0 and loop.enter <= pc <= loop.exit), None)
 
     def _sizes(self, index: int) -> list[tuple[str, tuple[int, ...], int]]:
         """The dtype, shape and bytes of each carried value and scan output of a loop, that are tensors."""
@@ -197,50 +253,36 @@ class _Measurement:
     def clock_seconds(self) -> float:
         """The cost of reading the clock once: what a timed run takes longer, by instructions that were run. Where other
         work on this machine hides that, the least time of an instruction, which contains one reading."""
-        positions = [pc for pc, seconds in enumerate(self.node_seconds) if seconds]
-        if not positions:
+        was_run = self.node_starts > 0
+        if not was_run.any():
             return 0.0
-        least = min(float(self.node_seconds[pc]) / self.executions(pc) for pc in positions)
-        reads = sum(self.executions(pc) for pc in positions)
-        difference = (self.timed_run - min(self.plain_runs)) / reads
+        least = float((self.node_seconds[was_run] / self.node_starts[was_run]).min())
+        difference = (self.timed_run - min(self.plain_runs)) / float(self.node_starts.sum())
         return difference if 0 < difference < least else least
 
-    def executions(self, pc: int) -> int:
-        """How often an instruction was run, if no branch left it out."""
-        instruction = self.plan.code[pc]
-        if instruction.kind in _BOUNDARY_OPCODES:
-            iterations, entries = self.engine.loops.totals(instruction.loop)[:2]
-            return (
-                entries
-                if instruction.kind in (Opcode.ENTER, Opcode.EXIT)
-                else self._stepped(iterations, instruction.loop)
-            )
-        if instruction.inside < 0:
-            return 1
-        return self._stepped(self.engine.loops.totals(instruction.inside)[0], instruction.inside)
-
-    def _stepped(self, iterations: int, loop: int) -> int:
-        """The iterations of a loop that did not run as a program."""
-        optimizer = self.engine.optimizer
-        while optimizer is not None and loop >= 0:
-            if loop in self._programs:
-                return max(1, min(iterations, optimizer.hot_after))
-            loop = self.plan.loops[loop].parent
-        return iterations
+    def calls(self, pc: int) -> int:
+        """How often a node was run; one whose inputs a loop does not change is run once for each entry."""
+        once = self.plan.code[pc].once
+        if once >= 0 and self.engine.optimizer is not None:
+            return min(self.engine.loops.totals(once)[1], int(self.node_starts[pc]))
+        return int(self.node_starts[pc])
 
     def instruction_seconds(self) -> np.ndarray:
         """The time of each instruction in the fastest run, without that of reading the clock: the shares of a timed
-        run, which may have been slower."""
-        executions = np.array([self.executions(pc) for pc in range(len(self.plan.code))])
-        seconds = np.maximum(0.0, self.node_seconds - self.clock_seconds() * executions)
-        total = seconds.sum()
-        return seconds * min(1.0, min(self.plain_runs) / total) if total else seconds
+        run."""
+        clock = self.clock_seconds()
+        seconds = np.maximum(0.0, self.node_seconds - clock * self.node_starts)
+        total = max(float(seconds.sum()), self.timed_run - clock * int(self.node_starts.sum()))
+        return seconds * (min(self.plain_runs) / total) if total else seconds
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
         """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""
         for begin, end, seconds in zip(self.stops, self.stops[1:], self.segment_seconds, strict=False):
             if begin.loop == end.loop == plan.index:
                 yield begin.iteration, end.iteration, seconds
+
+    def _segment_stops(self, plan: LoopPlan) -> list[tuple[_Stop, _Stop]]:
+        return [(begin, end) for begin, end in pairwise(self.stops) if begin.loop == end.loop == plan.index]
 
 
 def _build_profile(model: Model, measurement: _Measurement, notes: tuple[str, ...]) -> Profile:
@@ -250,10 +292,12 @@ def _build_profile(model: Model, measurement: _Measurement, notes: tuple[str, ..
         len(measurement.plain_runs),
         min(measurement.plain_runs),
         median(measurement.plain_runs),
+        measurement.fastest_timed_run,
         measurement.clock_seconds(),
         tuple(sorted(_node_profiles(model, measurement, seconds), key=lambda node: -node.seconds)),
         tuple(_loop_profile(measurement, seconds, plan) for plan in measurement.plan.loops),
         notes=notes,
+        machine=measurement.machine,
     )
 
 
@@ -285,16 +329,15 @@ def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray)
         kind = NodeKind.KERNEL if measurement.engine.binder.is_native(pc) else NodeKind.PYTHON
         yield NodeProfile(
             node.name, node.op_type, MAIN if instruction.inside < 0 else plan.loops[instruction.inside].path,
-            measurement.executions(pc), float(seconds[pc]), pc, NodeKind.GROUP if members else kind,
+            measurement.calls(pc), float(seconds[pc]), pc, NodeKind.GROUP if members else kind,
             formatter.assignment(node), tuple(member.name for member in members if member is not None),
-            _seconds_by_segment(measurement, pc, seconds),
+            _seconds_by_segment(measurement, pc, seconds), roofline=measurement.roofline(pc, float(seconds[pc])),
         )  # fmt: skip
 
 
 def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray) -> tuple[float, ...]:
     """Seconds per iteration of the outermost loop around an instruction, scaled to the time without the clock."""
-    plan = measurement.plan
-    loop = next((loop for loop in plan.loops if loop.parent < 0 and loop.enter <= pc <= loop.exit), None)
+    loop = measurement.outermost_loop(pc)
     if loop is None or not measurement.node_seconds[pc]:
         return ()
     scale = seconds[pc] / measurement.node_seconds[pc]

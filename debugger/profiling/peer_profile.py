@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ...runtime.errors import UnsupportedError, UsageError
 from ...runtime.kernels.thread_pool import allowed_threads
@@ -12,9 +13,9 @@ from ...runtime.model import Data, Model
 from ..compare.live_peer.free_running import peer_feeds
 from ..compare.live_peer.model_job import model_job
 from ..compare.running.sides import ModelSide
-from ..peers.jobs import IrJob, OnnxJob, RunTimes
+from ..peers.jobs import IrJob, Job, OnnxJob, RunTimes
 from ..peers.process import Peer, PeerError
-from .profile import PeerNode, PeerProfile, Profile
+from .profile import NodeProfile, PeerNode, PeerProfile, Profile
 
 #: The share of the time for runs without measuring nodes.
 _PLAIN_SHARE = 0.5
@@ -28,8 +29,7 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     """
     side = ModelSide(model, inputs)
     try:
-        job = model_job(side)
-        assert isinstance(job, OnnxJob | IrJob)
+        job = _named_job(model_job(side))
         plain, measured = (
             _measure(peer, side, replace(job, measure_nodes=measure_nodes), seconds * share)
             for measure_nodes, share in ((False, _PLAIN_SHARE), (True, 1 - _PLAIN_SHARE))
@@ -40,7 +40,8 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         verb = {"failed": "refuses the model", "crashed": "crashes", "hung": "does not end"}[error.kind]
         raise UsageError(f"{peer.name} {verb}: {error.text}") from None
     # A name that occurs twice says nothing.
-    counts = Counter(node.name for node in profile.nodes)
+    loop_names = [loop.path.rpartition(" ▸ ")[2] for loop in profile.loops]
+    counts = Counter([*loop_names, *(name for node in profile.nodes for name in _node_names(node))])
     names = {name for name, count in counts.items() if count == 1}
     by_name: dict[str, float] = defaultdict(float)
     nodes = []
@@ -56,8 +57,14 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         tuple(nodes),
         nodes_include_loops=peer.name == "onnxruntime",
     )
-    own_nodes = tuple(
-        replace(node, peer_seconds=by_name.get(node.name)) if node.name in names else node for node in profile.nodes
+
+    def peer_seconds(own_names: Sequence[str]) -> float | None:
+        matched = [by_name[name] for name in own_names if name in names and name in by_name]
+        return sum(matched) if matched else None
+
+    own_nodes = tuple(replace(node, peer_seconds=peer_seconds(_node_names(node))) for node in profile.nodes)
+    loops = tuple(
+        replace(loop, peer_seconds=peer_seconds([name])) for loop, name in zip(profile.loops, loop_names, strict=True)
     )
     notes = profile.notes
     if allowed_threads() > 1:
@@ -65,7 +72,27 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
             f"large products use {allowed_threads()} threads here, and {peer.name} has one: "
             "OMP_NUM_THREADS=1 measures both with one",
         )
-    return replace(profile, nodes=own_nodes, peer=result, notes=notes)
+    return replace(profile, nodes=own_nodes, loops=loops, peer=result, notes=notes)
+
+
+def _node_names(node: NodeProfile) -> Sequence[str]:
+    """The names of all nodes whose time it is."""
+    return node.members or (node.name,)
+
+
+def _named_job(job: Job) -> OnnxJob | IrJob:
+    """The job with the names that nodes without one have here: onnxruntime numbers them otherwise."""
+    assert isinstance(job, OnnxJob | IrJob)
+    if isinstance(job, IrJob):
+        return job
+    import onnx
+
+    from ...runtime.modelfile.onnx_graph import name_nodes
+    from ...runtime.modelfile.onnx_storage import OnnxModel, read_model
+    from ..peers.onnx_writer import make_onnx_job
+
+    model = OnnxModel(onnx.load_model_from_string(job.data)) if job.data else read_model(Path(job.path))
+    return make_onnx_job(model) if name_nodes(model.proto.graph) else job
 
 
 def _original_name(name: str, names: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from ...runtime.graph import MAIN
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, duration_text, escape_unprintable, size_text
+from .roofline import MachineLimits, NodeRoofline
 
 #: Nodes and values that are listed, and characters of a node's text.
 MOST_NODES, _MOST_VALUES, _TEXT_CHARS = 20, 12, 60
@@ -45,7 +46,8 @@ class NodeProfile:
     ``position``: nodes with smaller numbers run earlier. ``loop``: the path of the innermost loop around it.
     ``seconds``: of all calls. ``members``: the names of the nodes that run together, ``name`` then is that of the first
     one, or of the loop. ``seconds_by_segment``: seconds per iteration of the outermost loop in each of its segments;
-    empty where they were not measured. ``peer_seconds``: of the node of this name in the peer; None where it has none.
+    empty where they were not measured. ``peer_seconds``: of the nodes of these names in the peer; None if it has
+    none. ``roofline``: what it reached, of what this machine does.
 
     >>> sorted({node.loop for node in model.profile(inputs).nodes})
     ['main', 'main ▸ sqrt']
@@ -62,6 +64,7 @@ class NodeProfile:
     members: tuple[str, ...] = ()
     seconds_by_segment: tuple[float, ...] = ()
     peer_seconds: float | None = None
+    roofline: NodeRoofline | None = None
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,10 @@ class ValueMemory:
 class LoopCosts:
     """The time and memory of a loop in one run.
 
-    ``iterations``: of all ``entries``. ``seconds``: in the loop, including inner loops. ``boundary_seconds``: at its
-    boundaries, for conditions, carried values and scan outputs. ``segments``: time per iteration; only outermost loops
-    that do not run as a program have any. ``values``: only outermost loops have any.
+    ``iterations``: of all ``entries``. ``seconds``: in the loop, including inner loops. ``boundary_seconds``:
+    at its boundaries, for conditions, carried values and scan outputs. ``segments``: time per iteration; only outermost
+    loops that do not run as a program have any. ``values``: only outermost loops have any. ``peer_seconds``: of the
+    peer's node of this name, where it runs the loop, or an LSTM, as one node.
 
     >>> model.profile(inputs).loops[0].iterations
     5
@@ -133,6 +137,7 @@ class LoopCosts:
     boundary_seconds: float
     segments: tuple[Segment, ...] = ()
     values: tuple[ValueMemory, ...] = ()
+    peer_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,10 @@ class PeerProfile:
 class Profile:
     """Where a run of a model spent its time and memory. ``str()`` is a table.
 
-    ``seconds``: the fastest of ``runs`` runs without measuring nodes, ``median_seconds``: their median. ``nodes``:
-    those with the most time first. ``clock_seconds``: what reading the clock once costs, which is subtracted from the
-    times of nodes. ``loops`` are in the order of the file, outer ones first.
+    ``seconds``: the fastest of ``runs`` runs without measuring nodes, ``median_seconds``: their median,
+    ``measured_seconds``: the fastest run with it. ``nodes``: those with the most time first. ``clock_seconds``: what
+    reading the clock once costs, which is subtracted from the times of nodes. ``loops`` are in the order of the file,
+    outer ones first.
 
     >>> print(model.profile(inputs, seconds=0.1))
     newton_sqrt.onnx: ...
@@ -184,11 +190,13 @@ class Profile:
     runs: int
     seconds: float
     median_seconds: float
+    measured_seconds: float
     clock_seconds: float
     nodes: tuple[NodeProfile, ...]
     loops: tuple[LoopCosts, ...]
     peer: PeerProfile | None = None
     notes: tuple[str, ...] = field(default=())
+    machine: MachineLimits | None = None
 
     @property
     def operators(self) -> list[OperatorProfile]:
@@ -236,10 +244,15 @@ class Profile:
         >>> model.profile(inputs, seconds=0.1).to_json()["loops"][0]["iterations"]
         5
         """
-        report = {key: value for key, value in asdict(self).items() if key not in ("peer", "notes")}
+        report = {key: value for key, value in asdict(self).items() if key not in ("peer", "notes", "machine")}
         report |= {"boundary_seconds": self.boundary_seconds, "other_seconds": self.other_seconds}
         if self.peer is not None:
             report["peer"] = {**asdict(self.peer), "node_seconds": self.peer.node_seconds}
+        if self.machine is not None:
+            report["machine"] = {
+                "flops": self.machine.flops,
+                "bandwidth": [{"bytes": 1024 * size, "per_second": n} for size, n in self.machine.bandwidth.items()],
+            }
         return report | {"notes": list(self.notes)}
 
     def __str__(self) -> str:
@@ -269,6 +282,10 @@ def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
     if len(profile.nodes) > most and repeated:
         parts = (f"{o.op_type} {_share(o.seconds, profile.seconds)} ({len(o.nodes)} nodes)" for o in repeated)
         yield f"  by operator: {', '.join(parts)}"
+    if profile.machine is not None:
+        speeds = (f"{size_text(1024 * size)} {n / 1e9:.3g}" for size, n in profile.machine.bandwidth.items())
+        flops = f"{profile.machine.flops / 1e9:.3g} GFLOP/s"
+        yield f"  this machine: {flops} in products; it reads, in GB/s: {', '.join(speeds)}"
     if profile.peer is not None:
         yield from _peer_lines(profile.peer, profile)
     for loop in profile.loops:
@@ -319,11 +336,16 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
 
 def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:
     entries = "" if loop.entries == 1 else f" in {count_text(loop.entries, 'entry', 'entries')}"
+    peer = (
+        ""
+        if profile.peer is None or loop.peer_seconds is None
+        else (f"; {profile.peer.name} {duration_text(loop.peer_seconds)}")
+    )
     each = f", {duration_text(loop.seconds / loop.iterations)} each" if loop.iterations else ""
     yield (
         f"loop {escape_unprintable(loop.path)}: {count_text(loop.iterations, 'iteration')}{entries}, "
         f"{duration_text(loop.seconds)} ({_share(loop.seconds, profile.seconds)}){each}; "
-        f"its boundaries {_share(loop.boundary_seconds, loop.seconds)}"
+        f"its boundaries {_share(loop.boundary_seconds, loop.seconds)}{peer}"
     )
     growth = growth_of([segment.seconds for segment in loop.segments])
     if growth is not None:
@@ -374,8 +396,8 @@ def _node_title(node: NodeProfile) -> str:
 
 def _node_lines(profile: Profile, most: int) -> Iterator[str]:
     peer = profile.peer
-    titles = ["time", "share", "calls", "each", *([peer.name] if peer is not None else []), "node"]
-    rows = [titles]
+    measured = ["GFLOP/s", "GB/s", "reached"] if profile.machine is not None else []
+    rows = [["time", "share", "calls", "each", *measured, *([peer.name] if peer is not None else []), "node"]]
     for node in profile.nodes[:most]:
         text = node.text if len(node.text) <= _TEXT_CHARS else f"{node.text[: _TEXT_CHARS - 3]}..."
         mark = _KIND_MARKS[node.kind]
@@ -388,6 +410,7 @@ def _node_lines(profile: Profile, most: int) -> Iterator[str]:
                 _share(node.seconds, profile.seconds),
                 str(node.calls),
                 duration_text(node.seconds / max(1, node.calls)),
+                *(_roofline_cells(node.roofline) if measured else []),
                 *([peer_text] if peer is not None else []),
                 escape_unprintable(f"{node.op_type}{place}: {text}") + (f"  ({mark}{members})" if mark else ""),
             ]
@@ -399,6 +422,13 @@ def _node_lines(profile: Profile, most: int) -> Iterator[str]:
         yield f"and {count_text(len(rest), 'node')} more: {duration_text(seconds)} ({_share(seconds, profile.seconds)})"
     if peer is not None:
         yield from _peer_node_lines(peer, profile, most)
+
+
+def _roofline_cells(roofline: NodeRoofline | None) -> list[str]:
+    if roofline is None:
+        return ["-", "-", "-"]
+    flops = "-" if roofline.flops is None else f"{roofline.flops / 1e9:.3g}"
+    return [flops, f"{roofline.nbytes / 1e9:.3g}", f"{roofline.share:.0%}"]
 
 
 def _peer_node_lines(peer: PeerProfile, profile: Profile, most: int) -> Iterator[str]:

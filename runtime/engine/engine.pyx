@@ -495,17 +495,23 @@ cdef class Engine:
     def time_nodes(self, bint enabled):
         """Reset the time per instruction and start or stop measuring."""
         self.s.stepping &= ~TIMING
-        arena_free_tree(self.s.node_seconds)
-        self.s.node_seconds, self.s.timed_pc = NULL, -1
+        arena_free_tree(self.s.node_times)
+        self.s.node_times, self.s.timed_pc = NULL, -1
         if enabled:
-            self.s.node_seconds = <double *>arena_alloc(self.s.own, self.memory.ncode, sizeof(double))
+            self.s.node_times = <NodeTime *>arena_alloc(self.s.own, self.memory.ncode, sizeof(NodeTime))
             self.s.stepping |= TIMING
 
     @property
     def node_seconds(self):
         """Seconds of each instruction of the plan: those of a group are charged to its leader, those of a scalar
         program to the boundary."""
-        return [self.s.node_seconds[k] if self.s.node_seconds != NULL else 0.0 for k in range(len(self.plan.code))]
+        return [self.s.node_times[k].seconds if self.s.node_times != NULL else 0.0 for k in range(len(self.plan.code))]
+
+    @property
+    def node_starts(self):
+        """How often each instruction was run while it was timed; an instruction of a group or program is run by itself
+        only where those do not apply."""
+        return [self.s.node_times[k].starts if self.s.node_times != NULL else 0 for k in range(len(self.plan.code))]
 
     # -- inspection, while stopped
 

@@ -12,6 +12,7 @@ import onnx.numpy_helper
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ..graph import OptionalType, SequenceType, TensorType, ValueType
+from ..text import fresh_name
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
@@ -27,6 +28,19 @@ def own_names(graph: GraphProto) -> set[str]:
     names = {tensor.name for tensor in graph.initializer} | {info.name for info in graph.input}
     names |= {sparse.values.name for sparse in graph.sparse_initializer}
     return names | {name for node in graph.node for name in node.output}
+
+
+def name_nodes(graph: GraphProto) -> bool:
+    """Give nodes without a name the one by which they are known here (:meth:`NameScope.node_name`), in subgraphs too;
+    returns whether there are any."""
+    names = {node.name for node in graph.node}
+    is_changed = "" in names
+    for position, node in enumerate(graph.node):
+        if not node.name:
+            node.name = fresh_name(f"{node.op_type}_{position}", names)
+        for inner in subgraphs(node):
+            is_changed |= name_nodes(inner)
+    return is_changed
 
 
 def names_read_by_node(node: NodeProto) -> dict[str, None]:

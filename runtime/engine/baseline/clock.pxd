@@ -21,5 +21,11 @@ cdef inline void charge_time_to(ExecutionState *s, int pc) noexcept nogil:
     """Charge the time from here on to another instruction; -1: to none."""
     cdef double t = now()
     if s.timed_pc >= 0:
-        s.node_seconds[s.timed_pc] += t - s.timed_since
+        s.node_times[s.timed_pc].seconds += t - s.timed_since
     s.timed_pc, s.timed_since = pc, t
+
+
+cdef inline void start_timing(ExecutionState *s, int pc) noexcept nogil:
+    """An instruction begins to run, or continues after a time slice."""
+    s.node_times[pc].starts += s.timed_pc != pc
+    charge_time_to(s, pc)

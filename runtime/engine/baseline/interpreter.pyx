@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, INT64_MAX
 cimport numpy as np
 
 from .bound_node cimport run_bound_node
-from .clock cimport charge_time_to, now
+from .clock cimport now, start_timing
 from .spec_table cimport extent_of
 from .state cimport *
 
@@ -467,7 +467,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
         kind = ins.kind
         if s.stepping:
             if s.stepping & TIMING:
-                charge_time_to(s, s.pc)
+                start_timing(s, s.pc)
             if kind == NATIVE or kind == UNBOUND or kind == ENTER or kind == BRANCH:
                 if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
                     return S_NODE

@@ -307,6 +307,10 @@ cdef struct BoundaryView:
 
 ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
 
+cdef struct NodeTime:
+    double seconds
+    int64_t starts       # how often it was run: each reads the clock once
+
 cdef struct ExecutionState:
     void *own            # arena block that owns all memory of the engine
     Slot *slots
@@ -322,7 +326,7 @@ cdef struct ExecutionState:
     int step_depth
     int moved
     int just_resumed            # nothing ran since the engine was resumed
-    double *node_seconds        # with TIMING: seconds per instruction
+    NodeTime *node_times        # with TIMING: of each instruction
     int timed_pc            # the instruction being timed, -1: none
     double timed_since
     # boundaries: the hot path tests only ``watch``

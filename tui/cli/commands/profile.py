@@ -38,6 +38,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.add_argument(
             "--against", type=parse_runtime, metavar="PEER", help="measure onnxruntime or openvino too, with one thread"
         )
+        parser.add_argument(
+            "--roofline", action="store_true", help="compare nodes with what this machine reaches, which is measured"
+        )
         parser.add_argument("--nodes", type=int_at_least(1), default=20, metavar="N", help="the nodes listed (20)")
         parser.add_argument(
             "--seconds", type=parse_seconds, default=1.0, metavar="S", help="how long it is measured, about (1)"

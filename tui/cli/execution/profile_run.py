@@ -22,7 +22,9 @@ def run_profile(options: argparse.Namespace) -> int:
     inputs = gather_inputs(model, options)
     if inputs.chosen_by_default:
         terminal.err(f"inputs: {inputs.note}")
-    profile = profile_model(model, inputs.values, options.seconds, options.max_iterations, options.against)
+    profile = profile_model(
+        model, inputs.values, options.seconds, options.max_iterations, options.against, options.roofline
+    )
     if options.json:
         terminal.out_json(profile.to_json())
     else:

@@ -10,7 +10,7 @@ from numpy cimport npy_intp
 
 from ....kernels.call cimport Call
 from ....kernels.loop_nest cimport set_call
-from ...baseline.clock cimport charge_time_to
+from ...baseline.clock cimport charge_time_to, start_timing
 from ...baseline.arena cimport arena_hold_object, arena_free_tree, arena_alloc, arena_alloc_ints
 from ...baseline.backoff cimport back_off
 from ...baseline.state cimport *
@@ -156,7 +156,7 @@ cdef int run_members(ExecutionState *s, const FusedGroup *g, const int *position
     cdef int k
     for k in range(count):
         if s.stepping & TIMING:
-            charge_time_to(s, positions[k])
+            start_timing(s, positions[k])
         if run_node(s, positions[k]):
             return 1
     if s.stepping & TIMING:

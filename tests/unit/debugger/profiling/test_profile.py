@@ -204,7 +204,7 @@ def test_peer_that_refuses_a_model_is_named() -> None:
 
 
 SMALL_PROFILE = Profile(
-    "made.onnx", 3, 1e-3, 1.1e-3, 2e-8,
+    "made.onnx", 3, 1e-3, 1.1e-3, 1.05e-3, 2e-8,
     (
         NodeProfile("big", "MatMul", "main ▸ l", 8, 6e-4, 5, NodeKind.KERNEL, "y = x @ w", (),
                     (5e-5,) * 4 + (1e-4,) * 4, 2e-3),
@@ -308,7 +308,7 @@ def test_command_is_no_peer_to_measure() -> None:
 def test_operators_add_up_their_nodes() -> None:
     first, second = (NodeProfile(name, "Add", "main", 1, seconds) for name, seconds in (("a", 1e-3), ("b", 3e-3)))
     single = NodeProfile("c", "MatMul", "main", 1, 3.5e-3)
-    profile = Profile("m.onnx", 1, 0.01, 0.01, 0.0, (single, second, first), ())
+    profile = Profile("m.onnx", 1, 0.01, 0.01, 0.01, 0.0, (single, second, first), ())
     assert [(o.op_type, o.seconds) for o in profile.operators] == [("Add", pytest.approx(4e-3)), ("MatMul", 3.5e-3)]
     assert "by operator: Add 40.0% (2 nodes)" in "\n".join(profile_lines(profile, 1))
     assert "by operator" not in str(profile)

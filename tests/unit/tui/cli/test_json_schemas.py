@@ -68,7 +68,7 @@ def outputs(folder: Path) -> dict[str, list[tuple[object, ...]]]:
         "invariants": [(newton, "--random", 3)],
         "optimize": [(newton, "--count", 60, "--seconds", 1), (nested, "--count", 5, "--seconds", 1)],
         "precision": [(newton, "--tolerance", "1e-3"), (nested, "--as", "bfloat16")],
-        "profile": [(newton, "--seconds", 0.1, "--against", "onnxruntime"), (nested, "--seconds", 0.1)],
+        "profile": [(newton, "--seconds", 0.1, "--against", "onnxruntime"), (nested, "--seconds", 0.1, "--roofline")],
         "run": [
             (newton,),
             (nested, *LIMIT),
