@@ -130,6 +130,52 @@ def grow() -> SampleModel:
     return text_sample(text, {"n": 3, "start": 1})
 
 
+def append() -> SampleModel:
+    """A carried value that each iteration extends by a copy."""
+    text = """
+        main (int64 n) => (int64[k] rows_last)
+        <int64[0] empty = {}> {
+          [append] rows_last = Loop <body = append (int64 i, bool c, int64[r] rows)
+              => (bool go, int64[s] rows_next) <bool go = {1}, int64[1] one = {1}> {
+            row = Reshape (i, one)
+            rows_next = Concat <axis = 0> (rows, row)
+          }> (n, , empty)
+        }
+    """
+    return text_sample(text, {"n": 5})
+
+
+def tally() -> SampleModel:
+    """A sum in float16, which stops where 1 is half of the distance to the next number."""
+    text = """
+        main (int64 n, int64 x0) => (int64 x_last) {
+          start = Cast <to = 10> (x0)
+          [tally] total = Loop <body = tally (int64 i, bool c, float16 x)
+              => (bool go, float16 x_next) <bool go = {1}, float16 one = {1}> {
+            x_next = Add (x, one)
+          }> (n, , start)
+          x_last = Cast <to = 7> (total)
+        }
+    """
+    return text_sample(text, {"n": 4, "x0": 2046})
+
+
+def drift() -> SampleModel:
+    """Two nodes of the body compute the same in every iteration."""
+    text = """
+        main (int64 n, int64 x0, int64 a) => (int64 x_last) {
+          [drift] x_last = Loop <body = drift (int64 i, bool c, int64 x)
+              => (bool go, int64 x_next) <bool go = {1}> {
+            square = Mul (a, a)
+            rate = Add (square, a)
+            moved = Add (x, rate)
+            x_next = Sub (moved, i)
+          }> (n, , x0)
+        }
+    """
+    return text_sample(text, {"n": 3, "x0": 10, "a": 2})
+
+
 def digits() -> SampleModel:
     """Two Scans over one input, from the front and from the back."""
     body = """(int64 number, int64 digit)
@@ -239,6 +285,9 @@ _OWN_SAMPLES: dict[str, Callable[[], SampleModel]] = {
         swap,
         rotate,
         grow,
+        append,
+        tally,
+        drift,
         digits,
         pairs,
         stairs,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -69,21 +70,22 @@ class OnnxRuntimeModel:
         return list(self._session.run(None, {name: value for name, value in feeds.items() if name in names}))
 
     def take_node_times(self) -> list[NodeTime]:
-        """Return the mean times of the nodes in all runs but the first one, in subgraphs too; whole microseconds are
-        counted for each call."""
+        """Return the times of the nodes, in subgraphs too: of each call the least of all runs but the first one, since
+        other processes take time from some calls. Whole microseconds are counted for each call."""
         if not self._is_measured:
             return []
         with self._scratch:
             events = json.loads(Path(self._session.end_profiling()).read_text(encoding="utf-8"))
         starts = sorted(event["ts"] for event in events if event["name"] == "model_run")[1:]
-        calls: dict[tuple[str, str], list[float]] = defaultdict(list)
+        calls: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[] for _ in starts])
         for event in events:
             op_type = event.get("args", {}).get("op_name", "")
             if event["name"].endswith(_KERNEL_TIME) and op_type not in _CONTAINERS and event["ts"] >= starts[0]:
-                calls[event["name"].removesuffix(_KERNEL_TIME), op_type].append(event["dur"] * 1e-6)
+                run = bisect_right(starts, event["ts"]) - 1
+                calls[event["name"].removesuffix(_KERNEL_TIME), op_type][run].append(event["dur"] * 1e-6)
         return [
-            NodeTime(name, op_type, sum(times) / len(starts), len(times) // len(starts))
-            for (name, op_type), times in calls.items()
+            NodeTime(name, op_type, sum(map(min, zip(*runs, strict=False))), len(runs[0]))
+            for (name, op_type), runs in calls.items()
         ]
 
 

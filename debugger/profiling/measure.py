@@ -336,12 +336,14 @@ def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray)
 
 
 def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray) -> tuple[float, ...]:
-    """Seconds per iteration of the outermost loop around an instruction, scaled to the time without the clock."""
+    """Seconds per iteration of the outermost loop around an instruction; they add up to its time."""
     loop = measurement.outermost_loop(pc)
-    if loop is None or not measurement.node_seconds[pc]:
+    if loop is None:
         return ()
-    scale = seconds[pc] / measurement.node_seconds[pc]
-    return tuple(float(segment[pc] * scale / (end - begin)) for begin, end, segment in measurement.segments(loop))
+    segments = list(measurement.segments(loop))
+    total = sum(segment[pc] for _, _, segment in segments)
+    scale = seconds[pc] / total if total else 0.0
+    return tuple(float(segment[pc] * scale / (end - begin)) for begin, end, segment in segments)
 
 
 def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopCosts:
@@ -354,11 +356,11 @@ def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan
     )
     if measurement.is_program(plan):
         boundary -= seconds[plan.head]  # the program, which is among the nodes
-    total = measurement.node_seconds[own].sum()
-    scale = seconds[own].sum() / total if total else 1.0
+    measured = list(measurement.segments(plan))
+    total = sum(float(segment[own].sum()) for _, _, segment in measured)
+    scale = seconds[own].sum() / total if total else 0.0
     segments = tuple(
-        Segment(begin, end, float(segment[own].sum() * scale / (end - begin)))
-        for begin, end, segment in measurement.segments(plan)
+        Segment(begin, end, float(segment[own].sum() * scale / (end - begin))) for begin, end, segment in measured
     )
     return LoopCosts(
         plan.path,

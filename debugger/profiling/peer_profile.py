@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from ...runtime.errors import UnsupportedError, UsageError
+from ...runtime.graph import MAIN
 from ...runtime.kernels.thread_pool import allowed_threads
 from ...runtime.model import Data, Model
 from ..compare.live_peer.free_running import peer_feeds
@@ -15,7 +17,7 @@ from ..compare.live_peer.model_job import model_job
 from ..compare.running.sides import ModelSide
 from ..peers.jobs import IrJob, Job, OnnxJob, RunTimes
 from ..peers.process import Peer, PeerError
-from .profile import NodeProfile, PeerNode, PeerProfile, Profile
+from .profile import PeerNode, PeerProfile, Profile
 
 #: The share of the time for runs without measuring nodes.
 _PLAIN_SHARE = 0.5
@@ -29,7 +31,7 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     """
     side = ModelSide(model, inputs)
     try:
-        job = _named_job(model_job(side))
+        job, is_qualified = _qualified_job(model_job(side))
         plain, measured = (
             _measure(peer, side, replace(job, measure_nodes=measure_nodes), seconds * share)
             for measure_nodes, share in ((False, _PLAIN_SHARE), (True, 1 - _PLAIN_SHARE))
@@ -39,16 +41,22 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     except PeerError as error:
         verb = {"failed": "refuses the model", "crashed": "crashes", "hung": "does not end"}[error.kind]
         raise UsageError(f"{peer.name} {verb}: {error.text}") from None
+
+    def full_names(loop: str, own_names: Sequence[str]) -> list[str]:
+        return [f"{loop} ▸ {name}" if is_qualified else name for name in own_names]
+
+    node_names = [full_names(node.loop, node.members or (node.name,)) for node in profile.nodes]
+    loop_names = [loop.path if is_qualified else loop.path.rpartition(" ▸ ")[2] for loop in profile.loops]
     # A name that occurs twice says nothing.
-    loop_names = [loop.path.rpartition(" ▸ ")[2] for loop in profile.loops]
-    counts = Counter([*loop_names, *(name for node in profile.nodes for name in _node_names(node))])
+    counts = Counter([*loop_names, *chain.from_iterable(node_names)])
     names = {name for name, count in counts.items() if count == 1}
     by_name: dict[str, float] = defaultdict(float)
     nodes = []
     for node in sorted(measured.nodes, key=lambda node: -node.seconds):
         name = _original_name(node.name, names)
         by_name[name] += node.seconds
-        nodes.append(PeerNode(node.name, node.op_type, node.seconds, node.calls, name in names))
+        own_name = node.name.rpartition(" ▸ ")[2] if is_qualified else node.name
+        nodes.append(PeerNode(own_name, node.op_type, node.seconds, node.calls, name in names))
     result = PeerProfile(
         peer.name,
         peer.version,
@@ -62,7 +70,10 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         matched = [by_name[name] for name in own_names if name in names and name in by_name]
         return sum(matched) if matched else None
 
-    own_nodes = tuple(replace(node, peer_seconds=peer_seconds(_node_names(node))) for node in profile.nodes)
+    own_nodes = tuple(
+        replace(node, peer_seconds=peer_seconds(own_names))
+        for node, own_names in zip(profile.nodes, node_names, strict=True)
+    )
     loops = tuple(
         replace(loop, peer_seconds=peer_seconds([name])) for loop, name in zip(profile.loops, loop_names, strict=True)
     )
@@ -75,24 +86,24 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     return replace(profile, nodes=own_nodes, loops=loops, peer=result, notes=notes)
 
 
-def _node_names(node: NodeProfile) -> Sequence[str]:
-    """The names of all nodes whose time it is."""
-    return node.members or (node.name,)
-
-
-def _named_job(job: Job) -> OnnxJob | IrJob:
-    """The job with the names that nodes without one have here: onnxruntime numbers them otherwise."""
+def _qualified_job(job: Job) -> tuple[OnnxJob | IrJob, bool]:
+    """The job; where nodes have no names, or the same in two loops, with names that contain the loop: onnxruntime
+    numbers nodes without one in its own way."""
     assert isinstance(job, OnnxJob | IrJob)
     if isinstance(job, IrJob):
-        return job
+        return job, False
     import onnx
 
-    from ...runtime.modelfile.onnx_graph import name_nodes
+    from ...runtime.modelfile.onnx_graph import node_names, qualify_node_names
     from ...runtime.modelfile.onnx_storage import OnnxModel, read_model
     from ..peers.onnx_writer import make_onnx_job
 
     model = OnnxModel(onnx.load_model_from_string(job.data)) if job.data else read_model(Path(job.path))
-    return make_onnx_job(model) if name_nodes(model.proto.graph) else job
+    names = list(node_names(model.proto.graph))
+    if all(names) and len({*names}) == len(names):
+        return job, False
+    qualify_node_names(model.proto.graph, MAIN)
+    return make_onnx_job(model), True
 
 
 def _original_name(name: str, names: Collection[str]) -> str:

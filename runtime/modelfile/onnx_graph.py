@@ -30,17 +30,31 @@ def own_names(graph: GraphProto) -> set[str]:
     return names | {name for node in graph.node for name in node.output}
 
 
-def name_nodes(graph: GraphProto) -> bool:
-    """Give nodes without a name the one by which they are known here (:meth:`NameScope.node_name`), in subgraphs too;
-    returns whether there are any."""
-    names = {node.name for node in graph.node}
-    is_changed = "" in names
-    for position, node in enumerate(graph.node):
-        if not node.name:
-            node.name = fresh_name(f"{node.op_type}_{position}", names)
+def node_names(graph: GraphProto) -> Iterator[str]:
+    """The names of all nodes, in subgraphs too; empty where a node has none."""
+    for node in graph.node:
+        yield node.name
         for inner in subgraphs(node):
-            is_changed |= name_nodes(inner)
-    return is_changed
+            yield from node_names(inner)
+
+
+def qualify_node_names(graph: GraphProto, loop: str, path: str = "") -> None:
+    """Put the path of the innermost loop, with a separator, in front of the name of each node, in subgraphs too. A node
+    without one first gets that by which it is known here (:meth:`NameScope.node_name`). ``path``: that of the graph, if
+    it is a branch in the loop."""
+    names = {node.name for node in graph.node}
+    path = path or loop
+    for position, node in enumerate(graph.node):
+        name = node.name or fresh_name(f"{node.op_type}_{position}", names)
+        node.name = f"{loop} ▸ {name}"
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                inner = f"{path} ▸ {name}"
+                branch = attribute.name.removesuffix("_branch")
+                if branch == attribute.name:
+                    qualify_node_names(attribute.g, inner)
+                else:
+                    qualify_node_names(attribute.g, loop, f"{inner} ({branch})")
 
 
 def names_read_by_node(node: NodeProto) -> dict[str, None]:

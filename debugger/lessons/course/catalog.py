@@ -109,6 +109,11 @@ _SOURCES: Sequence[str | ExerciseSet] = (
     "inner_iteration_counts",
     _QUIZ,
     "test_a_loop",
+    "cost_of_a_run",
+    "narrow_numbers",
+    "work_outside_the_loop",
+    "faults_without_reference",
+    "invariants_of_runs",
 )
 
 

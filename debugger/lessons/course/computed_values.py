@@ -141,6 +141,12 @@ def _covered_branch_points(run: SceneRun) -> int:
     return 2 + len(set(taken[1:])) if taken else 0
 
 
+def _first_overflow(run: SceneRun) -> int | None:
+    """The iteration of lesson 28 whose result is not twice what it received."""
+    pairs = enumerate(zip(run["got"], run["gave"], strict=True))
+    return next((k for k, (received, yielded) in pairs if yielded != 2 * received), None)
+
+
 def _result_with_changed_count(run: SceneRun, change: int) -> int | None:
     if run["n"] + change < 0:
         return None
@@ -220,6 +226,9 @@ COMPUTED_VALUES: ComputedValues = {
     "yielded_reversed_padded_in_front": partial(_collected_values, first=1, backward=True, front=True),
     "covered_branch_points": _covered_branch_points,
     "coverable_branch_points": lambda run: 2 * min(2 * run["n"], 3),
+    "written_elements": lambda run: sum(range(1, len(run["rows_last"]) + 1)),
+    "exponent": lambda run: int(run["x0"]).bit_length() - 1,
+    "first_overflow": _first_overflow,
     "listed_counts": lambda run: ", ".join(map(str, run["counts"])),
 }
 

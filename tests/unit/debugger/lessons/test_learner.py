@@ -35,7 +35,7 @@ def test_lesson_from_first_to_last_card() -> None:
     assert "Remember" in klass.learner.heading
     assert 3 in klass.learner.progress.done_lessons and klass.learner.progress[3].tries == 2
     klass("card")
-    assert klass.learner.title.startswith("Lesson 4 of 24")
+    assert klass.learner.title.startswith("Lesson 4 of 29")
 
 
 def squeezed(text: str) -> str:
@@ -136,8 +136,8 @@ def test_no_position_before_question_opens() -> None:
         ("Ask", "answer", "answer what? as in answer 5"),
         ("Ask", "answer [1, 2", "'[1, 2' cannot be read as an answer"),
         ("Ask", "answer z", "there is no choice 'z'; there are a, b, c, d"),
-        ("Ask", "lesson 99", "lesson takes a number from 1 to 24, not '99'"),
-        ("Ask", "lesson one", "lesson takes a number from 1 to 24, not 'one'"),
+        ("Ask", "lesson 99", "lesson takes a number from 1 to 29, not '99'"),
+        ("Ask", "lesson one", "lesson takes a number from 1 to 29, not 'one'"),
         ("Ask", "card 9", "card takes a number from 1 to 5, not '9'"),
         ("Ask", "card x", "card takes a number from 1 to 5, not 'x'"),
     ],
@@ -207,7 +207,7 @@ def test_every_lesson_can_be_completed_card_by_card() -> None:
         if "That was the last card" in klass("card"):
             break
     assert seen == [(number, k) for number, lesson in LESSONS_BY_NUMBER.items() for k in range(len(lesson.cards))]
-    assert seen[-1] == (24, 4)
+    assert seen[-1] == (29, 3)
 
 
 def test_summary_after_the_hour(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_unanswered_lesson_is_not_praised(tmp_path: Path) -> None:
 def test_quiz_reports_right_answers_and_missed_rows(tmp_path: Path) -> None:
     klass = LessonDriver(23, tmp_path / "lessons.json", seed=4)
     assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith(
-        "Lesson 23 of 24: Quiz: twenty"
+        "Lesson 23 of 29: Quiz: twenty"
     )
     rows = []
     for k in range(20):
@@ -323,11 +323,11 @@ def test_completed_course_leads_to_the_next_one(tmp_path: Path) -> None:
     for lesson in LESSONS:
         progress[lesson.number].done = True
     progress.save()
-    assert LessonDriver(None, progress.path).learner.title == "Lesson 13 of 24: After the hour (10 min)"
+    assert LessonDriver(None, progress.path).learner.title == "Lesson 13 of 29: After the hour (10 min)"
     for number in LESSONS_BY_NUMBER:
         progress[number].done = True
     progress.save()
-    assert LessonDriver(None, progress.path).learner.lesson.number == 24
+    assert LessonDriver(None, progress.path).learner.lesson.number == 29
     progress.reset()
     assert LessonDriver(None, progress.path).learner.lesson.number == 1
 

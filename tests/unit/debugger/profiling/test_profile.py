@@ -197,6 +197,98 @@ def test_peer_runs_the_same_model(name: str, peer: str) -> None:
         assert not {n.op_type for n in profile.peer.nodes} & {"Loop", "If", "Scan"}
 
 
+#: Two loops with the same derived names of nodes, and Constants, which onnxruntime does not number.
+UNNAMED = """
+u (int64 M, float[64,64] y0) => (float[64,64] z) {
+    y = Loop <body = first (int64 i, bool c, float[64,64] y_in) => (bool keep, float[64,64] y_out) {
+        keep = Identity (c)
+        k = Constant <value = float {2}> ()
+        a = Tanh (y_in)
+        half = Constant <value = float {0.5}> ()
+        b = Sub (a, half)
+        y_out = MatMul (b, y_in)
+    }> (M, , y0)
+    z = Loop <body = second (int64 i, bool c, float[64,64] z_in) => (bool keep, float[64,64] z_out) {
+        keep = Identity (c)
+        k = Constant <value = float {2}> ()
+        a = Tanh (z_in)
+        half = Constant <value = float {0.5}> ()
+        b = Sub (a, half)
+        z_out = MatMul (b, z_in)
+    }> (M, , y)
+}"""
+
+
+def test_nodes_without_names_have_the_time_of_the_same_ones_in_onnxruntime() -> None:
+    pytest.importorskip("onnxruntime")
+    inputs = {"M": 5, "y0": np.eye(64, dtype=np.float32)}
+    profile = model(UNNAMED).profile(inputs, seconds=0.2, against="onnxruntime")
+    assert profile.peer is not None
+    products = [n for n in profile.nodes if n.op_type == "MatMul"]
+    assert len(products) == 2 and {n.loop for n in products} == {loop.path for loop in profile.loops}
+    times = sorted(n.seconds for n in profile.peer.nodes if n.op_type == "MatMul")
+    assert sorted(n.peer_seconds or 0.0 for n in products) == times
+    assert {n.name for n in profile.peer.nodes if n.op_type == "MatMul"} == {"MatMul_5"}
+    assert all(n.is_matched for n in profile.peer.nodes)
+
+
+def test_nodes_that_run_together_have_the_time_of_all() -> None:
+    pytest.importorskip("onnxruntime")
+    text = """
+    g (int64 M, float[256,256] y0) => (float[256,256] y) {
+        y = Loop <body = body (int64 i, bool c, float[256,256] y_in) => (bool keep, float[256,256] y_out) {
+            keep = Identity (c)
+            a = Tanh (y_in)
+            b = Mul (a, a)
+            y_out = Sub (b, a)
+        }> (M, , y0)
+    }"""
+    inputs = {"M": 20, "y0": np.full((256, 256), 0.5, np.float32)}
+    profile = model(text).profile(inputs, seconds=0.2, against="onnxruntime")
+    (group,) = (n for n in profile.nodes if n.kind is NodeKind.GROUP)
+    assert profile.peer is not None and group.calls == 20
+    times = {n.name: n.seconds for n in profile.peer.nodes}
+    assert group.peer_seconds == pytest.approx(sum(times[name] for name in group.members if name in times))
+    assert len(set(group.members) & set(times)) == 3
+
+
+def test_lstm_has_the_time_of_the_one_node_in_onnxruntime() -> None:
+    pytest.importorskip("onnxruntime")
+    text = """
+    g (float[6,1,4] X, float[1,16,4] W, float[1,16,4] R) => (float[6,1,1,4] Y) {
+        [layer] Y = LSTM <hidden_size = 4> (X, W, R)
+    }"""
+    shapes = {"X": (6, 1, 4), "W": (1, 16, 4), "R": (1, 16, 4)}
+    inputs = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    profile = model(text).profile(inputs, seconds=0.2, against="onnxruntime")
+    (loop,) = profile.loops
+    assert profile.peer is not None and [n.is_matched for n in profile.peer.nodes] == [True]
+    assert loop.peer_seconds == profile.peer.nodes[0].seconds
+    assert "; onnxruntime " in next(line for line in str(profile).splitlines() if line.startswith("loop "))
+
+
+#: A node in a branch that only the first iteration takes, and one whose inputs never change.
+BRANCH = """
+b (int64 M, float[32] y0, float[32] k) => (float[32] y) {
+    y = Loop <body = body (int64 i, bool c, float[32] y_in) => (bool keep, float[32] y_out) {
+        keep = Identity (c)
+        rate = Exp (k)
+        zero = Constant <value = int64 {0}> ()
+        is_first = Equal (i, zero)
+        x = If (is_first) <then_branch = first () => (float[32] p) { p = Sin (y_in) },
+                           else_branch = later () => (float[32] q) { q = Cos (y_in) }>
+        y_out = Mul (x, rate)
+    }> (M, , y0)
+}"""
+
+
+def test_calls_are_counted() -> None:
+    inputs = {"M": 9, "y0": np.ones(32, np.float32), "k": np.zeros(32, np.float32)}
+    profile = model(BRANCH).profile(inputs, seconds=SECONDS)
+    calls = {n.op_type: n.calls for n in profile.nodes}
+    assert calls["Sin"] == 1 and calls["Cos"] == 8 and calls["Exp"] == 1 and calls["Mul"] == 9
+
+
 def test_peer_that_refuses_a_model_is_named() -> None:
     pytest.importorskip("openvino")
     with pytest.raises(loopdbg.UsageError, match="openvino refuses the model"):

@@ -48,7 +48,7 @@ def test_lesson_runs_as_text_with_piped_answers(learn: Learn, tmp_path: Path) ->
     message = ran.out
     for text in (
         "for i in range(max_trips) while below:",
-        "Lesson 3 of 24: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
+        "Lesson 3 of 29: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
         "Kept: 18.",
         "✓ s        six times: count goes 15 → 18",
         "✓ why      why the loop ended",
@@ -69,17 +69,17 @@ def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
 
 
 def test_first_unfinished_lesson_is_opened(learn: Learn, tmp_path: Path) -> None:
-    assert "Lesson 1 of 24" in learn(tmp_path).out
+    assert "Lesson 1 of 29" in learn(tmp_path).out
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
-    assert "Lesson 2 of 24" in learn(tmp_path, "--text").out
+    assert "Lesson 2 of 29" in learn(tmp_path, "--text").out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["0"], "from 1 to 24, not '0'"),
-        (["25"], "from 1 to 24, not '25'"),
-        (["-1"], "from 1 to 24, not '-1'"),
+        (["0"], "from 1 to 29, not '0'"),
+        (["25"], "from 1 to 29, not '25'"),
+        (["-1"], "from 1 to 29, not '-1'"),
         (["two"], "two: there is no such folder"),
         (["1", "2"], "a folder and the number of a lesson, not '1 2'"),
         (["--export", "pdf", "x"], "--export writes html, not 'pdf'"),
