@@ -1,4 +1,4 @@
-"""Writes the pictures of README and docs from the real app, the same bytes each time.
+"""Writes the pictures of README and docs from the real app, the same bytes each time but for what is measured.
 
 python docs/make_screenshots.py [FOLDER]     writes them next to itself, or into a folder
 """
@@ -6,21 +6,27 @@ python docs/make_screenshots.py [FOLDER]     writes them next to itself, or into
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.text import Text
 
 import loopdbg
 from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.cli import main
 from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
 
@@ -51,6 +57,33 @@ SCENES = {
     "light": Scene("greedy_decoder.onnx", ("t", "b", "c", "s", "n", "n", "n")),
     "tensorrt": Scene("trt/halving.py", "ssss"),
 }
+
+#: Command lines whose report is a picture, in the folder of the samples.
+REPORTS = {
+    "profile": "loopdbg profile greedy_decoder.onnx --nodes 8",
+    "precision": "loopdbg precision loop_nested.xml --tolerance 1e-4",
+    "optimize": "loopdbg optimize newton_sqrt.onnx",
+    "diagnose": "loopdbg run collatz.onnx --input start=4611686018427387907 --diagnose --max-iterations 3",
+    "invariants": "loopdbg invariants power_iteration.onnx",
+}
+_REPORT_COLUMNS = 120
+
+
+def report(name: str) -> str:
+    """What a command line prints, as SVG."""
+    with chdir(ROOT / "sample_models"), redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
+        main(shlex.split(REPORTS[name])[1:])
+    lines = printed.getvalue().splitlines()
+    console = Console(record=True, file=io.StringIO(), width=min(max(map(len, lines)), _REPORT_COLUMNS))
+    # An empty line: the last one is cut below its letters.
+    console.print(Text("\n".join([*lines, ""])))
+    return _without_fonts(console.export_svg(title=REPORTS[name], unique_id=f"terminal-{name}"))
+
+
+def _without_fonts(svg: str) -> str:
+    """A picture with whatever monospace font the reader has."""
+    svg = FAMILY.sub("font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace;", FONTS.sub("", svg))
+    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
 
 
 def _screen(scene: Scene) -> DebuggerScreen:
@@ -90,20 +123,19 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
             await pilot.pause(0.3)  # what is computed next to the screen
             title = f"lesson {scene.opened}" if isinstance(scene.opened, int) else scene.opened
             svg = app.export_screenshot(title=f"loopdbg {title}")
-    svg = FAMILY.sub("font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace;", FONTS.sub("", svg))
     # The export numbers its styles again in each process.
     match = re.search(r"terminal-\d+", svg)
     svg = svg if match is None else svg.replace(match[0], f"terminal-{name}")
-    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+    return _without_fonts(svg)
 
 
-def main(folder: Path) -> None:
+def write_pictures(folder: Path) -> None:
     """Write all of them."""
-    for name in SCENES:
+    for name in (*SCENES, *REPORTS):
         target = folder / f"{name}.svg"
-        target.write_text(asyncio.run(screenshot(name)), encoding="utf-8")
+        target.write_text(asyncio.run(screenshot(name)) if name in SCENES else report(name), encoding="utf-8")
         print(target)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs")
+    write_pictures(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from ...runtime.errors import UsageError
+from ...runtime.kernels.thread_pool import allowed_threads
 from ...runtime.model import Data, Model
 from ..session.session import Session
 from .measure import measure_run
@@ -25,7 +26,7 @@ def profile_model(
     roofline: bool = False,
 ) -> Profile:
     """Measure where a run of a model spends its time and memory; see :meth:`Model.profile`."""
-    machine = measure_machine(time.perf_counter) if roofline else None
+    machine = measure_machine(time.perf_counter if allowed_threads() > 1 else time.process_time) if roofline else None
     profile = measure_run(model, inputs or {}, seconds, max_iterations, machine)
     if against is None:
         return profile

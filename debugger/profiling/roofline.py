@@ -16,7 +16,7 @@ Operand = tuple["np.dtype[object]", tuple[int, ...]] | None
 
 #: Sizes of weights, in KiB: from the size of a second-level cache to sizes beyond all caches.
 WEIGHT_SIZES_KIB = (128, 512, 2048, 8192, 65536)
-_ROUNDS, _SECONDS, _PRODUCT_SIZE = 30, 0.005, 768
+_ROUNDS, _SECONDS, _PRODUCT_SIZE = 60, 0.002, 384
 _PRODUCTS = frozenset({"MatMul", "Gemm", "FullyConnected"})
 _CONVOLUTIONS = frozenset({"Conv", "FusedConv", "Convolution", "GroupConvolution"})
 #: Operators with one operation for each element of the result.

@@ -23,7 +23,7 @@ from loopdbg.debugger.profiling.profile import (
     profile_lines,
 )
 from loopdbg.debugger.profiling.timeline_files import save_timeline
-from text_models import ENDLESS, SAMPLES, model, sample
+from text_models import ENDLESS, SAMPLES, model, proto, sample
 
 TRIPS, SECONDS = 40, 0.05
 
@@ -219,10 +219,12 @@ u (int64 M, float[64,64] y0) => (float[64,64] z) {
 }"""
 
 
-def test_nodes_without_names_have_the_time_of_the_same_ones_in_onnxruntime() -> None:
+def test_nodes_without_names_have_the_time_of_the_same_ones_in_onnxruntime(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
+    path = tmp_path / "unnamed.onnx"
+    path.write_bytes(proto(UNNAMED).SerializeToString())
     inputs = {"M": 5, "y0": np.eye(64, dtype=np.float32)}
-    profile = model(UNNAMED).profile(inputs, seconds=0.2, against="onnxruntime")
+    profile = loopdbg.load(path).profile(inputs, seconds=0.2, against="onnxruntime")
     assert profile.peer is not None
     products = [n for n in profile.nodes if n.op_type == "MatMul"]
     assert len(products) == 2 and {n.loop for n in products} == {loop.path for loop in profile.loops}
