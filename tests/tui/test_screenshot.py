@@ -35,14 +35,22 @@ SHOWN = {
     "scan": ("Scan outputs", "stacked on axis 0"),
     "inspector": ("h", "float32 [1,256]", "What it holds", "Over iterations"),
     "branches": ("branch 2", "x = 30", "the run"),
-    "lesson": ("Lesson 3 of 24", "Back edges"),
+    "lesson": ("Lesson 3 of 29", "Back edges"),
     "light": ("greedy_decoder.onnx", "Breakpoints"),
     "tensorrt": ("halving.py", "if not above: break", "Back edges"),
+}
+#: The same for the reports of command lines.
+REPORTED = {
+    "profile": ("greedy_decoder.onnx", "loop main ▸ decode: 11 iterations", "MatMul in decode: h_R = h @ R"),
+    "precision": ("loop_nested.xml in float16", "for an error of 0.0001", "node_block_list=['add_term']"),
+    "optimize": ("unread-carried in main ▸ sqrt", "bit for bit", "in onnxruntime"),
+    "diagnose": ("integer overflow: main ▸ collatz, iteration 0", "it becomes -4611686018427387895"),
+    "invariants": ("held in 1 run, at 13 boundaries", "abs(norm(v) - 1) < 0.001 in power_iteration"),
 }
 
 
 def test_every_picture_exists() -> None:
-    assert set(script().SCENES) == set(SHOWN)
+    assert set(script().SCENES) == set(SHOWN) and set(script().REPORTS) == set(REPORTED)
 
 
 def test_every_picture_is_on_a_page() -> None:
@@ -62,8 +70,17 @@ async def test_rendered_picture_shows_its_content(name: str) -> None:
         assert wanted in text(svg)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", {**SHOWN, **REPORTED})
 def test_committed_picture_is_current(name: str) -> None:
     committed = text((DOCS / f"{name}.svg").read_text(encoding="utf-8"))
-    for wanted in SHOWN[name]:
+    for wanted in {**SHOWN, **REPORTED}[name]:
         assert wanted in committed
+
+
+@pytest.mark.parametrize("name", [name for name in REPORTED if name != "optimize"])  # which takes its time
+def test_drawn_report_shows_its_content(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    svg = script().report(name)
+    assert svg.count("http") == 1 and "@font-face" not in svg
+    for wanted in REPORTED[name]:
+        assert wanted in text(svg)
