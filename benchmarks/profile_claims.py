@@ -32,7 +32,7 @@ import loopdbg  # noqa: E402
 from case_table import CASES  # noqa: E402
 from loopdbg.debugger.peers.process import Peer  # noqa: E402
 from loopdbg.debugger.profiling.measure import measure_run  # noqa: E402
-from loopdbg.debugger.profiling.peer_profile import add_peer  # noqa: E402
+from loopdbg.debugger.profiling.peer_profile import add_peer, file_path  # noqa: E402
 from loopdbg.debugger.profiling.profile import Profile  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402
@@ -124,12 +124,20 @@ def measure_engine(model: Model, inputs: Mapping[str, Any]) -> tuple[float, floa
 def compare_ranks(profile: Profile) -> RankAgreement:
     """Compare the nodes that take the most with those of the peer."""
     assert profile.peer is not None
-    whole = {loop.path for loop in profile.loops if loop.peer_seconds is not None}
-    pairs = [(loop.seconds, loop.peer_seconds or 0.0, loop.entries) for loop in profile.loops if loop.path in whole]
+    whole = {file_path(loop.path) for loop in profile.loops if loop.peer_seconds is not None}
+    inside = [loop for loop in profile.loops if file_path(loop.path) in whole]
+    pairs = [
+        (
+            sum(loop.seconds for loop in inside if file_path(loop.path) == path),
+            sum(loop.peer_seconds or 0.0 for loop in inside if file_path(loop.path) == path),
+            1,
+        )
+        for path in sorted(whole)
+    ]
     pairs += [
         (node.seconds, node.peer_seconds, node.calls)
         for node in profile.nodes
-        if node.peer_seconds is not None and not any(f"{node.loop} ▸ ".startswith(f"{path} ▸ ") for path in whole)
+        if node.peer_seconds is not None and not any(f"{node.loop} ▸ ".startswith(f"{loop.path} ▸ ") for loop in inside)
     ]
     count = min(MOST, len(pairs))
     ours, theirs = (sorted(range(len(pairs)), key=lambda k: -pairs[k][side])[:count] for side in (0, 1))

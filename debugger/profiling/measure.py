@@ -325,7 +325,10 @@ def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray)
         node = instruction.node
         if not isinstance(node, Operation) or not measurement.node_seconds[pc] or pc in in_programs:
             continue
-        members = [plan.code[member].node for member in groups[pc].members] if pc in groups else []
+        # A group whose call refuses the numbers at hand runs its nodes by themselves.
+        together = [member for member in groups[pc].members if member == pc or not measurement.node_starts[member]] \
+            if pc in groups else []  # fmt: skip
+        members = [plan.code[member].node for member in together] if len(together) > 1 else []
         kind = NodeKind.KERNEL if measurement.engine.binder.is_native(pc) else NodeKind.PYTHON
         yield NodeProfile(
             node.name, node.op_type, MAIN if instruction.inside < 0 else plan.loops[instruction.inside].path,

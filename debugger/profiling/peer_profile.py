@@ -46,7 +46,8 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         return [f"{loop} ▸ {name}" if is_qualified else name for name in own_names]
 
     node_names = [full_names(node.loop, node.members or (node.name,)) for node in profile.nodes]
-    loop_names = [loop.path if is_qualified else loop.path.rpartition(" ▸ ")[2] for loop in profile.loops]
+    paths = [file_path(loop.path) for loop in profile.loops]
+    loop_names = [path if is_qualified else path.rpartition(" ▸ ")[2] for path in dict.fromkeys(paths)]
     # A name that occurs twice says nothing.
     counts = Counter([*loop_names, *chain.from_iterable(node_names)])
     names = {name for name, count in counts.items() if count == 1}
@@ -74,8 +75,11 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         replace(node, peer_seconds=peer_seconds(own_names))
         for node, own_names in zip(profile.nodes, node_names, strict=True)
     )
+    # Of a node in two directions, the first loop has its time.
+    firsts = dict(zip(dict.fromkeys(paths), loop_names, strict=True))
     loops = tuple(
-        replace(loop, peer_seconds=peer_seconds([name])) for loop, name in zip(profile.loops, loop_names, strict=True)
+        replace(loop, peer_seconds=peer_seconds([firsts.pop(path)]) if path in firsts else None)
+        for loop, path in zip(profile.loops, paths, strict=True)
     )
     notes = profile.notes
     if allowed_threads() > 1:
@@ -104,6 +108,11 @@ def _qualified_job(job: Job) -> tuple[OnnxJob | IrJob, bool]:
         return job, False
     qualify_node_names(model.proto.graph, MAIN)
     return make_onnx_job(model), True
+
+
+def file_path(path: str) -> str:
+    """The path of the node in the file: of an LSTM in two directions, each is a loop."""
+    return path.removesuffix("/forward").removesuffix("/reverse")
 
 
 def _original_name(name: str, names: Collection[str]) -> str:

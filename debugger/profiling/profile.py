@@ -123,7 +123,7 @@ class LoopCosts:
     ``iterations``: of all ``entries``. ``seconds``: in the loop, including inner loops. ``boundary_seconds``:
     at its boundaries, for conditions, carried values and scan outputs. ``segments``: time per iteration; only outermost
     loops that do not run as a program have any. ``values``: only outermost loops have any. ``peer_seconds``: of the
-    peer's node of this name, where it runs the loop, or an LSTM, as one node.
+    peer's node of this name, where it runs the loop, or an LSTM, as one node; the first one has that of two directions.
 
     >>> model.profile(inputs).loops[0].iterations
     5

@@ -269,6 +269,19 @@ def test_lstm_has_the_time_of_the_one_node_in_onnxruntime() -> None:
     assert "; onnxruntime " in next(line for line in str(profile).splitlines() if line.startswith("loop "))
 
 
+def test_lstm_in_two_directions_is_one_node_in_onnxruntime() -> None:
+    pytest.importorskip("onnxruntime")
+    text = """
+    g (float[6,1,4] X, float[2,16,4] W, float[2,16,4] R) => (float[6,2,1,4] Y) {
+        [layer] Y = LSTM <hidden_size = 4, direction = "bidirectional"> (X, W, R)
+    }"""
+    shapes = {"X": (6, 1, 4), "W": (2, 16, 4), "R": (2, 16, 4)}
+    inputs = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    profile = model(text).profile(inputs, seconds=0.2, against="onnxruntime")
+    assert profile.peer is not None and [n.is_matched for n in profile.peer.nodes] == [True]
+    assert [loop.peer_seconds for loop in profile.loops] == [profile.peer.nodes[0].seconds, None]
+
+
 #: A node in a branch that only the first iteration takes, and one whose inputs never change.
 BRANCH = """
 b (int64 M, float[32] y0, float[32] k) => (float[32] y) {
