@@ -19,7 +19,7 @@ from .baseline.binder cimport NodeBinder
 from .history.value_history cimport ValueHistories
 from .baseline.interpreter cimport LOOPDBG_CHECKED, end_reason, optimizer_is_due, run_plan
 from .baseline.loops cimport Loops
-from .baseline.clock cimport charge_time_to, now
+from .baseline.clock cimport charge_time_to, now, seconds_per_tick
 from .baseline.memory cimport KEPT_ARRAY_MAX_BYTES, REUSED_OUTPUT_MIN_BYTES, Memory
 from .baseline.arena cimport arena_free_tree, arena_alloc
 from .baseline.state cimport *
@@ -55,6 +55,8 @@ cdef int _SIGINT = signal.SIGINT
 cdef double SLICE_SECONDS = 0.01
 # Time that an interrupt waits for a boundary.
 cdef double INTERRUPT_PATIENCE_SECONDS = 0.05
+# Of the clock of instructions; 0: not measured yet.
+cdef double tick_seconds = 0.0
 
 # State of the SIGINT handler.
 cdef enum SigintState:
@@ -494,10 +496,13 @@ cdef class Engine:
 
     def time_nodes(self, bint enabled):
         """Reset the time per instruction and start or stop measuring."""
+        global tick_seconds
         self.s.stepping &= ~TIMING
         arena_free_tree(self.s.node_times)
         self.s.node_times, self.s.timed_pc = NULL, -1
         if enabled:
+            if not tick_seconds:
+                tick_seconds = seconds_per_tick()
             self.s.node_times = <NodeTime *>arena_alloc(self.s.own, self.memory.ncode, sizeof(NodeTime))
             self.s.stepping |= TIMING
 
@@ -505,7 +510,10 @@ cdef class Engine:
     def node_seconds(self):
         """Seconds of each instruction of the plan: those of a group are charged to its leader, those of a scalar
         program to the boundary."""
-        return [self.s.node_times[k].seconds if self.s.node_times != NULL else 0.0 for k in range(len(self.plan.code))]
+        cdef Py_ssize_t k
+        if self.s.node_times == NULL:
+            return [0.0] * len(self.plan.code)
+        return [self.s.node_times[k].ticks * tick_seconds for k in range(len(self.plan.code))]
 
     @property
     def node_starts(self):

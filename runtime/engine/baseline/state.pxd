@@ -308,7 +308,7 @@ cdef struct BoundaryView:
 ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
 
 cdef struct NodeTime:
-    double seconds
+    int64_t ticks        # of a clock that is faster to read than that of seconds
     int64_t starts       # how often it was run: each reads the clock once
 
 cdef struct ExecutionState:
@@ -328,7 +328,7 @@ cdef struct ExecutionState:
     int just_resumed            # nothing ran since the engine was resumed
     NodeTime *node_times        # with TIMING: of each instruction
     int timed_pc            # the instruction being timed, -1: none
-    double timed_since
+    int64_t timed_since
     # boundaries: the hot path tests only ``watch``
     int watch
     int stop_any
