@@ -24,6 +24,8 @@ Dtype = np.dtype[Any]
 #: Outer axes that a call can have (``run_outer`` in loop_nest.pyx); NumPy's arrays may have 64 axes.
 MAX_OUTER = 32
 
+#: An accumulation goes row by row from this many elements on; a call costs about as much as eight of them.
+_MIN_ACCUMULATED_ROW = 8
 #: Initial values of reductions, as in NumPy.
 IDENTITY: dict[np.ufunc, Callable[[Dtype], Any]] = {
     np.add: lambda dtype: 0,
@@ -152,13 +154,20 @@ def product_shape(a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def plan_accumulate(out: Any, axis: int) -> tuple[Shape, Shape, tuple[Shape, ...]]:
-    """The loop plan of an in-place accumulation: out[k + 1] = function(out[k], out[k + 1]), one call per line."""
+    """The loop plan of an in-place accumulation in row-major order: out[k + 1] = function(out[k], out[k + 1]), one call
+    per row of what follows the axis, or per line along it where such rows are short."""
     step = out.strides[axis]
+    row = math.prod(out.shape[axis + 1 :])
+    by_rows = row >= _MIN_ACCUMULATED_ROW
     outer = tuple(
         (extent, stride, stride, stride)
         for d, (extent, stride) in enumerate(zip(out.shape, out.strides, strict=True))
-        if d != axis and extent > 1
+        if extent > 1 and (d < axis if by_rows else d != axis)
     )
+    if by_rows:
+        # The axis is the innermost of the outer ones, which are iterated in order.
+        size = out.dtype.itemsize
+        return (row,), (size, size, size), (*outer, (out.shape[axis] - 1, step, step, step))
     return (out.shape[axis] - 1,), (step, step, step), outer
 
 
