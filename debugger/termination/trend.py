@@ -140,8 +140,10 @@ class _IntegerTrend:
             (self.right, self.left, self.sign),
         ):
             if len(set(side)) == 1 and len(set(other)) > 1 and cannot_turn(side[-1], sign, self.ring):
-                text = f"no number of {self.dtype.name} ends it while {self.names[side is self.right]} is {side[-1]}"
-                return TurningEstimate(Trend.DIVERGING, text=f"{text}: like this it never ends")
+                name, number = self.names[side is self.right], str(side[-1])
+                condition = "" if name == number else f" while {name} is {number}"
+                text = f"no number of {self.dtype.name} ends it{condition}: like this it never ends"
+                return TurningEstimate(Trend.DIVERGING, text=text)
         lefts, rights = find_recurrences(self.left, self.ring), find_recurrences(self.right, self.ring)
         ways = [(a, b) for a in lefts for b in rights]
         if not ways:
@@ -225,6 +227,9 @@ class _FloatTrend:
 
     def estimate(self) -> TurningEstimate:
         count = len(self.gaps)
+        absorbed = self._estimate_absorbed_step()
+        if absorbed is not None:
+            return absorbed
         fits = [fit for fit in (self._fit_linear(), self._fit_geometric(), self._fit_settling()) if fit is not None]
         steady = min(fits, key=lambda fit: fit[0], default=None)
         if steady is not None and steady[0] <= _MAX_STEADY_SPREAD:
@@ -237,6 +242,25 @@ class _FloatTrend:
         if max(self.steps) < 0:
             return self._estimate_falling()
         return TurningEstimate(Trend.IRREGULAR, text=f"no steady trend over the last {count} iterations")
+
+    def _estimate_absorbed_step(self) -> TurningEstimate | None:
+        """One side approaches a constant in equal steps, and rounding absorbs them long before it is there."""
+        moving, fixed = (self.left, self.right) if len(set(self.right)) == 1 else (self.right, self.left)
+        changes = {b - a for a, b in pairwise(moving)}
+        if len(set(fixed)) != 1 or len(changes) != 1 or self.is_integer or not self.smallest_number:
+            return None
+        step = changes.pop()
+        # Half of the distance between numbers there is the step.
+        absorbing = abs(step) / self.epsilon
+        if not step or (fixed[0] - moving[-1]) * step < 0 or step * fixed[0] < 0 or abs(fixed[0]) <= 2 * absorbing:
+            return None
+        name = self.names[0 if moving is self.left else 1]
+        text = (
+            f"{name} {'grows' if step > 0 else 'falls'} by {number_text(abs(step))} each, which rounding to"
+            f" {self.type_label} absorbs beyond about {number_text(math.copysign(absorbing, step))}: like this it never"
+            " ends"
+        )
+        return TurningEstimate(Trend.SETTLING, None, step, text=text)
 
     def _fit_linear(self) -> tuple[float, TurningEstimate] | None:
         """Equal steps."""
@@ -251,10 +275,11 @@ class _FloatTrend:
         ratio = gap / -step
         move = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
         unit = self.ulp(max(self._largest_magnitude(self.left, ratio), self._largest_magnitude(self.right, ratio)))
-        if unit * _MIN_STEP_ULPS > -step and not self.is_integer:
+        # Whole numbers that the type holds, all of them: no step is rounded.
+        exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
+        if unit * _MIN_STEP_ULPS > -step and not self.is_integer and not exact:
             text = f"{move}, and {self.type_label} has steps of {number_text(unit)} there: the end cannot be predicted"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
-        exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
         if self.sign == "!=" and (self.is_integer or spread > 1e-3):
             text = f"{move}, more or less, which hardly ever hits one value exactly"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)

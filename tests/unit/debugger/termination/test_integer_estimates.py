@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from ml_dtypes import bfloat16
 
 from hypothesis_settings import example_settings
 from loopdbg.debugger.describe.integer_recurrence import COMPARISON_OPERATORS
@@ -87,6 +88,42 @@ def test_no_estimate_if_rounding_decides(step: Step, bound: float, sign: str) ->
     result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.float32))
     assert more is None and result is not None and result.iterations is None
     assert "does not end it" not in result.text
+
+
+_FLOATS = [np.float16, bfloat16, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", _FLOATS)
+def test_whole_numbers_of_a_float_type_are_counted_exactly(dtype: Any) -> None:
+    values, more = compute_comparison(dtype, 0, lambda x: x + dtype(1), 100, "<")
+    result = estimate_turning(values, [100] * SEEN, "<", dtype=np.dtype(dtype))
+    assert result is not None and result.iterations == more == 96
+
+
+@pytest.mark.parametrize(("dtype", "limit"), zip(_FLOATS, ("2048", "256", "1.68e+07", "9.01e+15"), strict=True))
+def test_step_that_rounding_absorbs_never_ends(dtype: Any, limit: str) -> None:
+    bound = 60000 if dtype is np.float16 else 1e30
+    values, _ = compute_comparison(dtype, 0, lambda x: x + dtype(1), bound, "<")
+    result = estimate_turning(values, [bound] * SEEN, "<", ("n", "limit"), np.dtype(dtype))
+    absorbed = f"which rounding to {np.dtype(dtype).name} absorbs beyond about {limit}: like this it never ends"
+    assert result is not None and result.text == f"n grows by 1 each, {absorbed}"
+
+
+@example_settings(300)
+@given(st.data())
+def test_steps_of_narrow_floats(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from([np.float16, bfloat16]))
+    start, step, bound = (data.draw(st.integers(*ends)) / 4 for ends in ((-400, 400), (-40, 40), (-200_000, 200_000)))
+    sign = data.draw(st.sampled_from([">", ">=", "<", "<="]))
+    bound = float(dtype(bound))
+    values, more = compute_comparison(dtype, start, lambda x: x + dtype(step), bound, sign)
+    assume(len(values) == SEEN and len(set(values)) > 1)
+    result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(dtype))
+    assert result is not None
+    if "never ends" in result.text:
+        assert more is None
+    elif result.iterations is not None and result.trend is Trend.LINEAR:
+        assert more is not None and abs(more - result.iterations) <= 1 + result.iterations // 8
 
 
 @pytest.mark.parametrize("values", [[30, 20, 10], [65535, 65529, 65487, 65193], [9, 4, 7, 1]])
