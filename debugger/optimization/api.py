@@ -19,14 +19,12 @@ from .find import find_rewrites
 from .kinds import KINDS
 from .measure import measure_gain, measure_peer_gain, open_peer
 from .model_facts import ModelFacts
-from .report import Optimization, Optimizations, Rejected
+from .report import SLOWER, Optimization, Optimizations, Rejected, gains_text
 
 #: How long a rewrite is measured in one runtime, at most.
 _MAX_MEASURED_SECONDS = 1.0
 #: Inputs that are tried until the model runs to the end with one.
 _MAX_FIRST_RUNS = 20
-#: A gain below this is no noise.
-_SLOWER = 0.95
 #: Rewrites of one model that are applied one after another.
 _MAX_APPLIED = 1000
 
@@ -126,8 +124,8 @@ class _OptimizationSearch:
                 yield Rejected(rewrite.kind, rewrite.path, rewrite.node, verification.text)
                 continue
             gain, peer_gain = self._measure(edited)
-            if peer_gain is not None and max(gain, peer_gain) < _SLOWER:
-                slower = f"the same results, but slower: {gain:.2f}x in loopdbg, {peer_gain:.2f}x in {self.peer_name}"
+            if max(gain, peer_gain or 0.0) < SLOWER:
+                slower = f"the same results, but {gains_text(gain, peer_gain, self.peer_name)}"
                 self._refused.add(_key(rewrite))
                 yield Rejected(rewrite.kind, rewrite.path, rewrite.node, slower)
                 continue
@@ -146,7 +144,8 @@ class _OptimizationSearch:
         with scratch_folder() as folder:
             rewritten = load(edited.write(folder / self.model.path.with_suffix(_suffix(self.model)).name)[0])
             seconds = min(self.seconds / 5, _MAX_MEASURED_SECONDS)
-            gain = measure_gain(self.model, rewritten, self.inputs, seconds)
+            # Both are new: what runs with other shapes left behind in self.model is no property of the file.
+            gain = measure_gain(self.original.load(), rewritten, self.inputs, seconds)
             if self.peer is None:
                 return gain, None
             return gain, measure_peer_gain(self.peer, self.model, rewritten, self.inputs, seconds)

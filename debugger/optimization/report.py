@@ -10,6 +10,9 @@ from typing import Any
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
 
+#: A gain below this is no noise.
+SLOWER = 0.95
+
 
 @dataclass(frozen=True)
 class Optimization:
@@ -82,13 +85,12 @@ def optimization_lines(report: Optimizations) -> Iterator[str]:
     yield f"{escape_unprintable(report.model)}: {count_text(len(report.offered), 'optimization')}"
     for item in report.offered:
         rounding = f"within {item.largest:.2g}" if item.largest else "bit for bit"
-        peer = "" if item.peer_gain is None else f", {item.peer_gain:.2f}x in {report.peer}"
         yield ""
         yield f"{item.kind} in {escape_unprintable(item.loop)}"
         yield f"  {escape_unprintable(item.reason)}"
         yield f"  valid: {item.why}"
         yield f"  verified: the same results on {count_text(item.inputs, 'input')}, {rounding}"
-        yield f"  speed: {item.gain:.2f}x in loopdbg{peer}"
+        yield f"  speed: {gains_text(item.gain, item.peer_gain, report.peer)}"
     for rejected in report.rejected:
         yield ""
         place = escape_unprintable(f"{rejected.kind} in {rejected.loop}: {rejected.difference}")
@@ -98,3 +100,13 @@ def optimization_lines(report: Optimizations) -> Iterator[str]:
     if report.saved:
         yield ""
         yield f"saved as {report.saved[0]}, with {count_text(len(report.saved_kinds), 'rewrite')}"
+
+
+def gains_text(gain: float, peer_gain: float | None, peer: str) -> str:
+    """Gains by runtime, those of runtimes in which it is slower behind the others."""
+    gains = {"loopdbg": gain} if peer_gain is None else {"loopdbg": gain, peer: peer_gain}
+    faster, slower = (
+        ", ".join(f"{ratio:.2f}x in {name}" for name, ratio in gains.items() if (ratio < SLOWER) is is_slower)
+        for is_slower in (False, True)
+    )
+    return f"{faster}, but slower: {slower}" if faster and slower else faster or f"slower: {slower}"

@@ -16,7 +16,10 @@ from text_models import SAMPLES
 QUICK = ("--count", 60, "--seconds", 2)
 
 
-def test_report_and_saved_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_report_and_saved_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "measure_gain", lambda *args: 1.25)
     saved = tmp_path / "faster.onnx"
     ran = run_cli(capsys, "optimize", SAMPLES / "newton_sqrt.onnx", *QUICK, "-o", saved)
     assert ran.status == 0 and ran.out.startswith("newton_sqrt.onnx: 1 optimization\n\nunread-carried in main ▸ sqrt\n")
@@ -52,6 +55,30 @@ def test_wrong_usage_is_one_line(
 ) -> None:
     ran = run_cli(capsys, "optimize", SAMPLES / name, *QUICK, *options)
     assert ran.status == status and text in ran.err.splitlines()[-1] and "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("gain", "peer_gain", "text"),
+    [
+        (0.5, None, "not offered: prefix-sum in main ▸ Loop_4: the same results, but slower: 0.50x in loopdbg"),
+        (0.5, 0.9, "the same results, but slower: 0.50x in loopdbg, 0.90x in onnxruntime"),
+        (0.5, 3.0, "  speed: 3.00x in onnxruntime, but slower: 0.50x in loopdbg"),
+        (1.5, 3.0, "  speed: 1.50x in loopdbg, 3.00x in onnxruntime"),
+    ],
+)
+def test_what_is_slower_is_said_or_not_offered(
+    gain: float,
+    peer_gain: float | None,
+    text: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(api, "measure_gain", lambda *args: gain)
+    monkeypatch.setattr(api, "measure_peer_gain", lambda *args: peer_gain)
+    ran = run_cli(capsys, "optimize", write_model("prefix-sum", tmp_path), *QUICK, "--only", "prefix-sum")
+    assert ran.status == 0 and any(line.endswith(text) for line in ran.out.splitlines())
 
 
 def test_ctrl_c_prints_what_was_found(
