@@ -167,14 +167,23 @@ class _Trial:
             self._interrupted = True
         known = errors.get(frozenset(wide_nodes), 0.0)
         in_order = [node for node in self.narrow if node in wide_nodes]
-        result = WideNodes(tolerance, tuple(self._described[node] for node in in_order), known, minimal)
+        converted = None if self._interrupted else self._converted_error(in_order)
+        result = WideNodes(tolerance, tuple(self._described[node] for node in in_order), known, minimal, converted)
         return in_order, replace(precision, wide_nodes=result, runs=self.runs.count, interrupted=self._interrupted)
 
+    def _converted_error(self, wide_nodes: Sequence[Operation]) -> float | None:
+        """The error of the file that onnxconverter-common writes with these nodes; None: it writes none. In bodies it
+        rounds their results to float16, also where another one of them reads them, or a back edge carries them."""
+        if self.runs.type_name != "float16" or self.model.graph.system is not System.ONNX:
+            return None
+        rounded = [node for node in wide_nodes if self._described[node].nested]
+        return self.runs.error(self.runs.run([node for node in self.narrow if node not in wide_nodes], rounded))
+
     def _describe(self, node: Operation) -> NodePrecision:
-        place, in_file = self._places[node]
+        place, in_file, nested = self._places[node]
         text = self._formatter.assignment(node)
         text = text if in_file is node else f"{text}, of {in_file.op_type} '{in_file.name}'"
-        return NodePrecision(in_file.name, node.op_type, place, text)
+        return NodePrecision(in_file.name, node.op_type, place, text, nested=nested)
 
     def _value(self, errors: ValueErrors) -> ValuePrecision:
         relative = errors.by_metric["relative"]
@@ -245,15 +254,19 @@ def _selected(nodes: Sequence[Operation], patterns: Sequence[str], type_name: st
     return [node for node in nodes if any(fnmatch.fnmatchcase(node.name, pattern) for pattern in patterns)]
 
 
-def _places(graph: Graph, path: str, made_of: Node | None = None) -> Iterator[tuple[Operation, tuple[str, Node]]]:
-    """All nodes with the paths of the loops around them, and the nodes in the file that they are or are part of."""
+def _places(
+    graph: Graph, path: str, made_of: Node | None = None, nested: bool = False
+) -> Iterator[tuple[Operation, tuple[str, Node, bool]]]:
+    """All nodes with the paths of the loops around them, the nodes in the file that they are or are part of, and
+    whether those are in a body or a branch."""
     for node in graph.nodes:
         in_file: Node = made_of or graph.expanded_from.get(node) or node
         if isinstance(node, Operation):
-            yield node, (path, in_file)
+            yield node, (path, in_file, nested)
         for _, inner in bodies(node):
             inside = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
-            yield from _places(inner, inside, None if in_file is node else in_file)
+            is_file = in_file is node
+            yield from _places(inner, inside, None if is_file else in_file, nested or is_file)
 
 
 def _growth_factor(errors: Sequence[float]) -> float | None:

@@ -39,7 +39,11 @@ def is_narrowable(node: Node, dtypes: Mapping[Value, np.dtype[Any]]) -> bool:
 
 
 def mixed_graph(
-    graph: Graph, narrow: Collection[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]]
+    graph: Graph,
+    narrow: Collection[Operation],
+    type_name: str,
+    dtypes: Mapping[Value, np.dtype[Any]],
+    rounded: Collection[Operation] = (),
 ) -> Graph:
     """A copy of a graph in which some nodes compute in a narrower type.
 
@@ -51,8 +55,9 @@ def mixed_graph(
         narrow: the nodes, see :func:`is_narrowable`.
         type_name: a key of :data:`NARROW_TYPES`.
         dtypes: the types of values in a run.
+        rounded: wide nodes whose operands and results are rounded to the narrower type.
     """
-    return _Narrowing(narrow, type_name, dtypes, graph).graph(graph, {})
+    return _Narrowing(narrow, rounded, type_name, dtypes, graph).graph(graph, {})
 
 
 class NodeReplacement(ABC):
@@ -101,9 +106,15 @@ def synthetic_node(
 
 class _Narrowing(NodeReplacement):
     def __init__(
-        self, narrow: Collection[Operation], type_name: str, dtypes: Mapping[Value, np.dtype[Any]], main: Graph
+        self,
+        narrow: Collection[Operation],
+        rounded: Collection[Operation],
+        type_name: str,
+        dtypes: Mapping[Value, np.dtype[Any]],
+        main: Graph,
     ) -> None:
-        super().__init__(narrow)
+        super().__init__({*narrow, *rounded})
+        self._rounded = set(rounded)
         self._type_name, self._dtypes = type_name, dtypes
         # One model has one version of an operator set.
         self._cast_version = main.opsets.get("", _CAST_VERSION) if main.system is System.ONNX else _CAST_VERSION
@@ -111,11 +122,17 @@ class _Narrowing(NodeReplacement):
 
     def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
         new_nodes: list[Node] = []
-        inputs = [self._narrow_input(value, known, new_nodes) for value in node.inputs]
         outputs = [None if value is None else self._value(value) for value in node.outputs]
         computing = copy.copy(node)
-        computing.inputs, computing.outputs = inputs, outputs
-        new_nodes.append(computing)
+        if node in self._rounded:
+            computing.inputs = [self._rounded_input(value, known, new_nodes) for value in node.inputs]
+            computing.outputs = [None if x is None else Value(f"{x.name}_wide", x.type) for x in node.outputs]
+            pairs = [(x, y) for x, y in zip(computing.outputs, outputs, strict=True) if x is not None and y is not None]
+            new_nodes += [computing, *(self._cast(wide, value, self._number) for wide, value in pairs)]
+        else:
+            computing.inputs = [self._narrow_input(value, known, new_nodes) for value in node.inputs]
+            computing.outputs = outputs
+            new_nodes.append(computing)
         for original, value in zip(node.outputs, outputs, strict=True):
             if original is not None and value is not None:
                 known[original] = value
@@ -129,6 +146,15 @@ class _Narrowing(NodeReplacement):
             known[value] = self._value(value)
             new_nodes.append(self._cast(value, known[value], self._number))
         return known[value]
+
+    def _rounded_input(self, value: Value | None, known: dict[Value, Value], new_nodes: list[Node]) -> Value | None:
+        """A wide operand that was rounded; initializers are not."""
+        narrow = self._narrow_input(value, known, new_nodes) if value is not None and value.constant is None else value
+        if value is None or narrow is None or narrow is value:
+            return value
+        rounded = Value(f"{value.name}_rounded", value.type)
+        new_nodes.append(self._cast(narrow, rounded, TensorProto.FLOAT))
+        return rounded
 
     def _value(self, value: Value) -> Value:
         shape = value.type.shape if isinstance(value.type, TensorType) else None

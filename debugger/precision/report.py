@@ -53,13 +53,14 @@ _SHOWN_DEAD_DIGITS = 0.5
 class NodePrecision:
     """A node that computes in the narrower type. ``name``: that of the node in the file. ``error``: the relative error
     of the outputs where only this node is narrow; infinite where a loop then has other iterations, and None where the
-    time did not suffice."""
+    time did not suffice. ``nested``: the node in the file is in a body or a branch."""
 
     name: str
     op_type: str
     loop: str
     text: str
     error: float | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ class FirstLoss:
 @dataclass(frozen=True)
 class WideNodes:
     """The nodes that have to stay wide for an error of ``tolerance``. ``error``: that of the run in which they are;
-    ``minimal``: without any one of them the error would be larger (each was tried)."""
+    ``minimal``: without any one of them the error would be larger (each was tried). ``converted_error``: that of the
+    file that onnxconverter-common writes with them, in which bodies hold float16 between nodes; None: it has none."""
 
     tolerance: float
     nodes: tuple[NodePrecision, ...]
     error: float
     minimal: bool
+    converted_error: float | None = None
 
     def block_list(self, tool: str = BLOCK_LISTS[0]) -> str:
         """The names of the nodes as a tool takes them.
@@ -128,12 +131,12 @@ class WideNodes:
         Args:
             tool: ``onnxconverter-common``: an argument of ``convert_float_to_float16``; ``polygraphy``: a script that
                 postprocesses the network, whose precision constraints have to be obeyed; ``nncf``: an argument of
-                ``nncf.quantize``.
+                ``nncf.quantize``, without nodes in bodies, which it leaves as they are and whose names it refuses.
 
         >>> precision.wide_nodes.block_list("nncf")
         "ignored_scope=nncf.IgnoredScope(names=['Mul_0'])"
         """
-        names = list(dict.fromkeys(node.name for node in self.nodes))
+        names = list(dict.fromkeys(node.name for node in self.nodes if tool != "nncf" or not node.nested))
         return _BLOCK_LIST_TEXTS[tool].format(names=names)
 
 
@@ -299,6 +302,11 @@ def _wide_lines(precision: Precision, result: WideNodes, block_list: str) -> Ite
     )
     for node in result.nodes:
         yield f"  {_title(node)}"
+    if block_list == "nncf" and any(node.nested for node in result.nodes):
+        yield "nncf leaves the nodes in bodies as they are, and refuses their names"
+    converted = result.converted_error
+    if block_list == BLOCK_LISTS[0] and converted is not None and converted > result.tolerance:
+        yield f"in bodies onnxconverter-common rounds what these read and give: an error of {converted:.2g} in its file"
     yield from result.block_list(block_list).splitlines()
 
 

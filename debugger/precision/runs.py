@@ -120,11 +120,11 @@ class PrecisionRuns:
             observing, self.ranges = calibration_graph(model.graph, self.nodes, self.dtypes)
             self.engine(observing).resume()
 
-    def mixed(self, narrow: Collection[Operation]) -> Graph:
-        """The model with these nodes in the narrower type."""
+    def mixed(self, narrow: Collection[Operation], rounded: Collection[Operation] = ()) -> Graph:
+        """The model with these nodes in the narrower type; ``rounded``: see :func:`mixed_graph`."""
         if self.type_name == QUANTISED_TYPE:
             return quantised_graph(self.model.graph, narrow, self.dtypes, self.ranges)
-        return mixed_graph(self.model.graph, narrow, self.type_name, self.dtypes)
+        return mixed_graph(self.model.graph, narrow, self.type_name, self.dtypes, rounded)
 
     def engine(self, graph: Graph) -> Engine:
         """An engine at the start of a run of a graph."""
@@ -135,14 +135,14 @@ class PrecisionRuns:
         engine.start({plan.slot_of[value]: data for value, data in inputs.items() if value in plan.slot_of})
         return engine
 
-    def run(self, narrow: Collection[Operation]) -> MixedRun:
-        """Run with these nodes in the narrower type.
+    def run(self, narrow: Collection[Operation], rounded: Collection[Operation] = ()) -> MixedRun:
+        """Run with these nodes in the narrower type; ``rounded``: see :func:`mixed_graph`.
 
         Raises:
             InterruptError: Ctrl-C.
         """
         self.count += 1
-        engine = self.engine(self.mixed(narrow))
+        engine = self.engine(self.mixed(narrow, rounded))
         engine.set_limits(self._limit)
         try:
             event, _ = engine.resume()

@@ -11,7 +11,6 @@ import onnxruntime
 import pytest
 
 import loopdbg
-from loopdbg.debugger.precision.report import BLOCK_LISTS
 from loopdbg.debugger.precision.runs import PrecisionRuns
 from text_models import sample, text_with_initializers
 
@@ -88,31 +87,3 @@ def test_samples(name: str) -> None:
     assert precision.narrow_count and not precision.failure
     assert precision.wide_nodes is not None and precision.wide_nodes.error <= 1e-2
     assert "weights int8, symmetric" in str(precision)
-
-
-def test_block_lists() -> None:
-    loaded, inputs = sample("newton_sqrt.onnx")
-    wide_nodes = loaded.precision(inputs, tolerance=1e-3).wide_nodes
-    assert wide_nodes is not None
-    names = [node.name for node in wide_nodes.nodes]
-    texts = {tool: wide_nodes.block_list(tool) for tool in BLOCK_LISTS}
-    assert texts["nncf"] == f"ignored_scope=nncf.IgnoredScope(names={names!r})"
-    assert texts["onnxconverter-common"] == f"node_block_list={names!r}"
-    set_types: list[tuple[str, int]] = []
-
-    class Layer:
-        num_outputs, precision = 1, "float16"
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def set_output_type(self, index: int, _: object) -> None:
-            set_types.append((self.name, index))
-
-    namespace: dict[str, Any] = {}
-    script = texts["polygraphy"].replace("import tensorrt as trt", "class trt: float32 = 'float32'")
-    exec(script, namespace)
-    layers = [Layer(name) for name in (*names, "another")]
-    namespace["postprocess"](layers)
-    assert [layer.precision for layer in layers] == [*["float32"] * len(names), "float16"]
-    assert set_types == [(name, 0) for name in names]
