@@ -37,7 +37,7 @@ from .report import Coverage
 _EAGER = EagerPrimitives()
 _INT64 = np.dtype(np.int64)
 #: Elements of a value that may be kept for a predicate that is not evaluated.
-_SMALL_ELEMENTS = 64
+_SMALL_ELEMENTS = 1024
 P = Any
 T = Any
 
@@ -338,17 +338,21 @@ class CoverageRecorder:
         """What ``_end_test`` reads: the condition, the trip count, and the sliced tensors that count iterations."""
         monitor, plan = self.engine.monitor, self.engine.plan.loops[index]
         counted = [entry.outer for entry in plan.slices] if plan.loop.counted_by_slices else []
-        return (monitor.condition_slot(index), monitor.trip_count_slot(index), *counted)
+        # Scalar programs know the trip counts of inner loops by the values that they are taken from.
+        trips = monitor.trip_count_slot(index) if self._is_outermost(index) or plan.trip_count < 0 else plan.trip_count
+        return (monitor.condition_slot(index), trips, *counted)
 
     def _end_test(self, index: int) -> Callable[..., T]:
         """Whether the loop ends at this boundary (termination.h)."""
         plan = self.engine.plan.loops[index]
+        # Otherwise a negative trip count is zero.
+        is_signed = self._is_outermost(index) or plan.trip_count < 0 or plan.loop.minus_one_is_no_limit
 
         def test(p: P, number: T, condition: T, trips: T, *sliced: T) -> T:
-            zero = constant(p, 0, _INT64)
-            has_trips = p.map(
-                np.logical_and, p.map(np.greater_equal, trips, zero), p.map(np.greater_equal, number, trips)
-            )
+            trips = cast(p, p.reshape(trips, ()), _INT64)
+            has_trips = p.map(np.greater_equal, number, trips)
+            if is_signed:
+                has_trips = p.map(np.logical_and, p.map(np.greater_equal, trips, constant(p, 0, _INT64)), has_trips)
             ended = p.map(np.logical_or, p.map(np.logical_not, condition), has_trips)
             for entry, x in zip(plan.slices, sliced, strict=False):
                 axis = normalize_axis(entry.sliced.axis, len(x.shape))

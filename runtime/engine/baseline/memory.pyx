@@ -24,6 +24,11 @@ from ...kernels.memory_guard import refusal_text
 from ...plan.kernel_binding import shape_with_capacity
 from ...text import size_text
 
+cdef extern from "mapped_memory.h" nogil:
+    char *map_memory(size_t nbytes)
+    char *remap_memory(char *memory, size_t nbytes, size_t new_nbytes)
+    void unmap_memory(char *memory, size_t nbytes)
+
 cdef extern from "numpy/arrayobject.h":
     # Steals the reference to the dtype.
     object new_array "PyArray_NewFromDescr"(void *type, void *dtype, int rank, const npy_intp *dims,
@@ -37,6 +42,19 @@ cdef Py_ssize_t ALIGN_MIN_BYTES = 1 << 10
 cdef Py_ssize_t CACHE_LINE_BYTES = 64
 # Known arrays of at least this size are borrowed, not copied into their slot.
 cdef Py_ssize_t BORROW_MIN_BYTES = 1 << 12
+#: Larger buffers that grow have a mapping of their own. Malloc reuses smaller ones, and new pages cost more than a copy.
+min_mapped_bytes = KEPT_ARRAY_MAX_BYTES
+
+
+cdef class Mapping:
+    """Memory of its own, which grows without being copied. Exactly one array of bytes shows it."""
+
+    cdef char *data
+    cdef Py_ssize_t nbytes
+
+    def __dealloc__(self):
+        if self.data != NULL:
+            unmap_memory(self.data, self.nbytes)
 
 
 cdef class Memory:
@@ -161,6 +179,37 @@ cdef class Memory:
         if nbytes < ALIGN_MIN_BYTES:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         return self.put_owner(k, allocate_or_raise(nbytes, lambda: self.describe_value(k)).view(dtype).reshape(shape), spec, OWN)
+
+    def extend_buffer(self, int k, Py_ssize_t nbytes):
+        """Enlarge the buffer of a slot, which others may have too, without copying it; False: impossible."""
+        cdef PyObject *owner = self.s.slots[k].owner
+        cdef Py_ssize_t references = 0
+        cdef char *data
+        cdef Slot *slot
+        cdef int j
+        array = <object>owner
+        if not is_mapped(array):
+            return False
+        data = np.PyArray_BYTES(array)
+        for j in range(self.s.nslots):
+            slot = self.s.slots + j
+            references += slot.owner == owner
+            if slot.owner != owner and slot.data != NULL and 0 <= slot.data - data < np.PyArray_NBYTES(array):
+                return False
+        extended = resize_mapped(array, nbytes + nbytes // 2, references)
+        if extended is None:
+            extended = resize_mapped(array, nbytes, references)
+        if extended is None:
+            return False
+        for j in range(self.s.nslots):
+            slot = self.s.slots + j
+            if slot.owner == owner:
+                slot.data = np.PyArray_BYTES(extended) + (slot.data - data)
+                slot.capacity = np.PyArray_NBYTES(extended) if slot.capacity else 0
+                Py_INCREF(extended)
+                Py_XDECREF(owner)
+                slot.owner = <PyObject *>extended
+        return True
 
     def describe_value(self, int k, prefix=""):
         """Describe a slot's value for a message, after ``prefix``."""
@@ -425,11 +474,62 @@ def allocate_or_raise(nbytes, describe):
 
 def allocate_growable(nbytes, describe):
     """As ``allocate_or_raise``, for a value that grows: with half as much spare capacity if possible, which amortizes
-    copying."""
+    copying. A large one can be extended (``resize_mapped``)."""
+    capacity = nbytes + max(nbytes // 2, 256)
+    mapped = allocate_mapped(capacity)
+    if mapped is not None:
+        return mapped
     try:
-        return allocate_buffer(nbytes + max(nbytes // 2, 256))
+        return allocate_buffer(capacity)
     except (MemoryError, OverflowError):
         return allocate_or_raise(nbytes, describe)
+
+
+def allocate_mapped(Py_ssize_t nbytes):
+    """An array of bytes over memory that can be extended; None where that gains nothing, or there is none."""
+    if nbytes <= min_mapped_bytes or not reserve_bytes(nbytes):
+        return None
+    mapping = Mapping()
+    mapping.data = map_memory(nbytes)
+    mapping.nbytes = nbytes
+    return None if mapping.data == NULL else mapped_array(mapping)
+
+
+cdef object mapped_array(Mapping mapping):
+    cdef npy_intp n = mapping.nbytes
+    dtype = np.dtype(np.uint8)
+    Py_INCREF(dtype)
+    array = new_array(<void *>np.ndarray, <void *>dtype, 1, &n, NULL, mapping.data, np.NPY_ARRAY_CARRAY, NULL)
+    np.set_array_base(array, mapping)
+    return array
+
+
+cdef bint is_mapped(object array):
+    return type(array) is np.ndarray and np.PyArray_BASE(array) != NULL and type(<object>np.PyArray_BASE(array)) is Mapping
+
+
+cdef object resize_mapped(object array, Py_ssize_t nbytes, Py_ssize_t references):
+    """The memory of an array, with another size; None: impossible, as where more than ``references`` and the caller's
+    own reference exist. The array itself must not be read again."""
+    if not is_mapped(array) or Py_REFCNT(array) > references + 1:
+        return None
+    mapping = <Mapping>np.PyArray_BASE(array)
+    if nbytes > mapping.nbytes and not reserve_bytes(nbytes - mapping.nbytes):
+        return None
+    cdef char *moved = remap_memory(mapping.data, mapping.nbytes, nbytes)
+    if moved == NULL:
+        return None
+    mapping.data, mapping.nbytes = moved, nbytes
+    return mapped_array(mapping)
+
+
+def resize_entry(dict arrays, key, Py_ssize_t nbytes):
+    """Change the size of an array to which only a dictionary refers, without copying it; False: impossible."""
+    array = arrays.get(key)
+    resized = resize_mapped(array, nbytes, 1)
+    if resized is not None:
+        arrays[key] = resized
+    return resized is not None
 
 
 def as_aligned(array):

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...graph import TensorType
 from ...graph.slicing import normalize_axis, join_scan_output, scan_output_shape, pad_scan_output, split_scan_output, unpad_scan_output
-from .memory import as_aligned, allocate_or_raise, allocate_buffer, describe_values
+from .memory import allocate_buffer, allocate_mapped, allocate_or_raise, as_aligned, describe_values, resize_entry
 
 np.import_array()
 
@@ -145,11 +145,14 @@ cdef class ScanOutputs:
             capacity = max(expected, c.count + 1)
         if c.length >= 0:
             capacity = min(capacity, c.length)
-        array = self.spare.pop((index, k), None)
-        if array is None or len(array) != capacity * c.nbytes:
-            array, capacity = self.allocate_larger(index, k, capacity)
-        if c.count:
-            memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
+        if resize_entry(self.arrays, (index, k), capacity * c.nbytes):
+            array = self.arrays[index, k]
+        else:
+            array = self.spare.pop((index, k), None)
+            if array is None or len(array) != capacity * c.nbytes:
+                array, capacity = self.allocate_larger(index, k, capacity)
+            if c.count:
+                memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
 
@@ -158,6 +161,9 @@ cdef class ScanOutputs:
         short."""
         cdef Scan *c = self.s.loops[index].scans + k
         name = self.plan.loops[index].scans[k].output.outer.name
+        array = allocate_mapped(capacity * c.nbytes)
+        if array is not None:
+            return array, capacity
         while True:
             try:
                 array = allocate_or_raise(capacity * c.nbytes, lambda: f"{self.memory.describe_loop(index)}: scan output '{name}'")
@@ -189,6 +195,8 @@ cdef class ScanOutputs:
 
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k
+        if is_output_layout(c) and c.count < c.capacity and resize_entry(self.arrays, (index, k), c.count * c.nbytes):
+            c.buffer, c.capacity = np.PyArray_BYTES(self.arrays[index, k]), c.count
         value = pad_scan_output(self.output_so_far(index, k), self.plan.loops[index].scans[k].output, c.length)
         if is_output_layout(c) and has_output_length(c) and value.base is not None and value.nbytes > HAND_OVER_MIN_BYTES and c.count == c.capacity:
             # Hand over the large buffer as the output instead of copying it.

@@ -11,6 +11,7 @@ cimport numpy as np
 
 from ..baseline.binder cimport NodeBinder
 from ..baseline.clock cimport now
+from ..baseline.generations cimport with_predicates
 from ..baseline.interpreter cimport append_records, appends_row, update_previous_slots
 from ..baseline.loops cimport Loops
 from ..baseline.bound_node cimport run_bound_node
@@ -72,6 +73,7 @@ cdef class BoundaryMonitor:
     cdef int npredicates         # entries of the state's array
     cdef int nrecords
     cdef dict predicate_table          # key -> (entry, instruction, fallback)
+    cdef dict set_numbers          # keys of enabled predicates -> their number in a generation
     cdef dict record_buffers         # key -> RecordBuffer
     cdef int next_key
     cdef int64_t traced          # number of traced boundaries of the execution
@@ -81,6 +83,7 @@ cdef class BoundaryMonitor:
         self.memory, self.binder, self.loops = memory, binder, loops
         self.s, self.plan = &memory.s, memory.plan
         self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
+        self.set_numbers = {}
 
     def begin(self):
         """Truncate all records before another execution begins."""
@@ -200,11 +203,13 @@ cdef class BoundaryMonitor:
         return self.predicate_table[key]
 
     def enable_predicate(self, int key, bint enabled=True):
-        """Enable or disable a predicate."""
+        """Enable or disable a predicate. Scalar programs for a set of enabled predicates are kept."""
         cdef int k = self.question(key)[0]
+        if self.s.predicates[k].enabled == enabled:
+            return
         self.loops.materialize_all()
         self.s.predicates[k].enabled = enabled
-        self.update_observer_counts(self.s.predicates[k].loop)
+        self.update_observer_counts(self.s.predicates[k].loop, True)
 
     def is_native(self, int key):
         """True while kernels evaluate the predicate. It is bound at its first evaluation."""
@@ -222,8 +227,8 @@ cdef class BoundaryMonitor:
                      if self.s.predicates[<int>entry].loop == index and self.s.predicates[<int>entry].enabled and
                      self.s.predicates[<int>entry].hit)
 
-    cdef int update_observer_counts(self, int index) except -1:
-        """After a change: update the hot path's counts and invalidate scalar programs."""
+    cdef int update_observer_counts(self, int index, bint may_return=False) except -1:
+        """After a change: update the hot path's counts and invalidate scalar programs; ``may_return``: not for good."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         loop.observers = loop.reads_previous = 0
@@ -237,7 +242,12 @@ cdef class BoundaryMonitor:
             if recording.index == index and self.s.records[<int>recording.entry].enabled:
                 loop.observers += 1
                 loop.reads_previous |= any(slot in derived for slot in recording.slots)
-        self.s.generation += 1
+        if not may_return:
+            self.s.generation += 1
+            self.set_numbers.clear()
+        enabled = frozenset([key for key, (entry, _, _) in self.predicate_table.items()
+                             if self.s.predicates[<int>entry].enabled])
+        self.s.generation = with_predicates(self.s.generation, self.set_numbers.setdefault(enabled, len(self.set_numbers)))
 
     def bind_derived_slots(self):
         """Point the derived slots to iteration numbers, conditions and trip counts."""

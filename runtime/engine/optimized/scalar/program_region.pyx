@@ -10,6 +10,7 @@ from libc.string cimport memcmp, memcpy
 
 from ....kernels.call cimport Call, inner_loop
 from ....kernels.loop_nest cimport copy_call
+from ...baseline.generations cimport differs_by_predicates
 from ...baseline.interpreter cimport next_break
 from ...baseline.arena cimport arena_hold_object, arena_free_tree, arena_alloc, arena_alloc_ints
 from ...baseline.state cimport *
@@ -214,11 +215,15 @@ cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
     cdef LoopState *loop = s.loops + program.root
     cdef const scalar_history_cell *note
     cdef int k
+    cdef bint is_kept
     if program.generation != s.generation:
         if program.generation >= 0:
-            program.generation = -1        # it is dead; a hot loop gets another
-            optimizer_loop(s, loop).program_timer.due_at = loop.boundaries + fast(s).hot_after
-            schedule(s, loop)
+            is_kept = differs_by_predicates(program.generation, s.generation)
+            if not is_kept:
+                program.generation = -1        # it is dead; a hot loop gets another
+            if not is_kept or optimizer_loop(s, loop).program_timer.due_at <= loop.boundaries:
+                optimizer_loop(s, loop).program_timer.due_at = loop.boundaries + fast(s).hot_after
+                schedule(s, loop)
         return 0
     for k in range(program.nfixed):
         if memcmp(s.slots[program.fixed[k].slot].data, program.fixed[k].data, program.fixed[k].nbytes):

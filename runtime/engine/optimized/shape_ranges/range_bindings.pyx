@@ -447,8 +447,7 @@ cdef class RangeBindings:
     cdef int append_in_place(self, VaryingPort *p, Py_ssize_t nbytes) except -1:
         """Put the result of an append into the buffer of the carried value, or both into a larger one."""
         cdef Slot *source = self.s.slots + p.append
-        cdef int in_place = source.flags & OWN and source.capacity >= nbytes
-        if in_place:
+        if source.flags & OWN and (source.capacity >= nbytes or self.memory.extend_buffer(p.append, nbytes)):
             memory = <object>source.owner
             source.flags = OWN | SHARED
         else:
