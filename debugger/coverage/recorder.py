@@ -139,6 +139,8 @@ class CoverageRecorder:
         #: What is evaluated where an outermost loop ends, and the loops that ended in this run.
         self._ends: dict[int, list[_Watch]] = {}
         self._ended: set[int] = set()
+        #: What follows from the number of iterations: indices that are the iteration number.
+        self._counted: list[_Watch] = []
         #: Points in branches, until the branch is taken: before that, its values do not exist.
         self._waiting: dict[tuple[If, bool], list[PointSite]] = {}
         #: Hits in iterations that had not ended: id, loop, entry, iteration.
@@ -213,6 +215,7 @@ class CoverageRecorder:
             if site.node is None and (self._index[site.loop], site.point.kind, site.point.way) in events:
                 self.hits.add(site.point.id)
         self._add_nodes()
+        self.hits.update(watch.site.point.id for watch in self._counted if self._is_reached(watch))
         if self._claimed.locked():
             self._claimed.release()
         if not self._accumulates:
@@ -240,7 +243,9 @@ class CoverageRecorder:
             when = point.way.rpartition(" ")[2]
         watch = _Watch(site, index, operands, guards, test, when)
         kinds = {self._kind(index, value) for value in (*operands, *(value for value, _ in guards))}
-        if kinds <= {"outer", "computed", "carried", "iteration"}:
+        if self._is_index_by_iteration(watch):
+            self._counted.append(watch)
+        elif kinds <= {"outer", "computed", "carried", "iteration"}:
             if exists:
                 self._watch_after(watch)
             else:
@@ -250,6 +255,27 @@ class CoverageRecorder:
         else:
             self._traps.setdefault(self._positions[site.node], []).append(watch)
         return watch
+
+    def _is_index_by_iteration(self, watch: _Watch) -> bool:
+        """Whether a point is about an index that is the iteration number, in every iteration of an outermost loop."""
+        kinds = [self._kind(watch.index, value) for value in watch.operands]
+        is_index = watch.site.point.kind is PointKind.INDEX and kinds == ["outer", "iteration"]
+        return is_index and not watch.guards and self._is_outermost(watch.index)
+
+    def _is_reached(self, watch: _Watch) -> bool:
+        """Whether an iteration had an index at the end of its range."""
+        memory, (data, index) = self.engine.memory, (self._slot(value) for value in watch.operands)
+        indexed, number = memory.dtype_and_shape(data), memory.dtype_and_shape(index)
+        iterations, *_ = self.engine.loops.totals(watch.index)
+        if indexed is None or number is None:
+            return False
+        tensor = np.broadcast_to(np.zeros((), indexed[0]), indexed[1])
+        ends = {0, *(size - 1 for size in indexed[1])}
+        return any(
+            as_boolean(watch.test(_EAGER, tensor, np.full(number[1], end, number[0])))
+            for end in ends
+            if 0 <= end < iterations
+        )
 
     def _kind(self, index: int, value: Value) -> str:
         return self._placements[index].kind(self._slot(value))
@@ -396,14 +422,16 @@ class CoverageRecorder:
 
     def _retire(self, watch: _Watch) -> None:
         """Do not look at a point again in this run."""
-        if self._accumulates or watch.guards or not all(map(self._is_small, watch.operands)):
+        if self._accumulates or watch.guards or not all(self._is_kept(watch.index, value) for value in watch.operands):
             self._remove(watch)
         else:
             self._paused.append(self._predicates.pop(watch.key))
             self.engine.monitor.enable_predicate(watch.key, False)
 
-    def _is_small(self, value: Value) -> bool:
+    def _is_kept(self, index: int, value: Value) -> bool:
         """Whether it costs next to nothing that the engine keeps a value for a predicate."""
+        if self._kind(index, value) not in ("computed", "tested"):
+            return True
         stored = self.engine.memory.dtype_and_shape(self._slot(value))
         return stored is not None and math.prod(stored[1]) <= _SMALL_ELEMENTS
 
