@@ -14,7 +14,7 @@ from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model
 
-ROUNDS = 6
+ROUNDS = 12
 #: Minimum duration of a turn.
 TURN_SECONDS = 0.05
 

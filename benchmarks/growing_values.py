@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 import loopdbg
-from case import Inputs, f32, i64, parse
+from case import Inputs, i64, parse
 from loopdbg.debugger.trace.recorder import Recorder
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model
@@ -27,7 +27,9 @@ STEP_BYTES = 4 << 20
 _CHUNK = STEP_BYTES // 4
 
 
-def _loop(body: str, chunk: str, grown: str, more: str = "", scanned: str = "", last: str = "v_last") -> onnx.ModelProto:
+def _loop(
+    body: str, chunk: str, grown: str, more: str = "", scanned: str = "", last: str = "v_last"
+) -> onnx.ModelProto:
     text = f"""
         growing (int64 M, bool cond, float[{grown}] v0, float[{chunk}] chunk) => (float[{grown}] v_last{scanned})
         {{
