@@ -22,6 +22,9 @@ _PROVIDER_SUFFIX = "ExecutionProvider"
 #: End of the names of profiled events that are the computation of a node, and operators that only contain others.
 _KERNEL_TIME, _CONTAINERS = "_kernel_time", ("If", "Loop", "Scan")
 
+#: Sum products of bytes exactly also on processors where sums of pairs saturate.
+_EXACT_CONFIG = {"session.x64quantprecision": "1"}
+
 
 class OnnxRuntime:
     """The runtime that the child process serves."""
@@ -37,6 +40,7 @@ class OnnxRuntime:
             "provider": ", ".join(self._providers),
             "intra_op_num_threads": "1",
             "use_deterministic_compute": "True",
+            **_EXACT_CONFIG,
             **setup.options,
         }
 
@@ -120,7 +124,7 @@ def session_options(setup: RuntimeSetup) -> Any:
             options.register_custom_ops_library(library)
         except Exception as error:
             raise OptionError(f"onnxruntime cannot load the operators of {library}: {error}") from None
-    for name, value in setup.options.items():
+    for name, value in (_EXACT_CONFIG | dict(setup.options)).items():
         if "." in name:
             options.add_session_config_entry(name, value)
             continue

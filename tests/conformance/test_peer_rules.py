@@ -11,11 +11,14 @@ import onnx
 import pytest
 
 import loopdbg
+from loopdbg.debugger.compare.live_peer.byte_sums import EXACT_SUMS_OPTION, saturation_reasons
+from loopdbg.debugger.compare.live_peer.model_job import model_job
 from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
-from loopdbg.debugger.compare.live_peer.peer_precision import pair_sum_overflows_int16, saturation_reasons
+from loopdbg.debugger.compare.live_peer.peer_semantics import as_runtime
 from loopdbg.debugger.compare.report.findings import Difference, NodeDifference, Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
-from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE, Tolerance
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.graph import loops
 from text_models import proto
@@ -119,16 +122,41 @@ def test_configuration_is_reported_and_settable(openvino: Peer) -> None:
             compare_with_peer(m, inputs, peer, ComparisonOptions())
 
 
-def blamed(a: Any, b: Any) -> NodeDifference:
-    difference = Difference("node", "y", "y", NO_DIFFERENCE)
+def blamed(a: Any, b: Any, theirs: Any) -> NodeDifference:
+    difference = Difference("node", "y", "y", NO_DIFFERENCE, right=theirs)
     return NodeDifference("mi", "y", "MatMulInteger", [("a", a), ("b", b)], difference)
 
 
 def test_sums_of_bytes_that_saturate() -> None:
-    a = np.full((1, 4), 255, np.uint8)
-    small, large = np.full((4, 3), 64, np.int8), np.full((4, 3), 127, np.int8)
-    assert not pair_sum_overflows_int16(a, small) and pair_sum_overflows_int16(a, large)
-    assert not pair_sum_overflows_int16(a, large.astype(np.uint8)) and not pair_sum_overflows_int16(a[:, :3], large)
-    (reason,) = saturation_reasons(blamed(a, large))
+    a = np.array([[255, 255, 255, 1, 7]], np.uint8)
+    b = np.array([[127, -128, 64], [127, -128, 64], [3, 4, 5], [6, 7, 8], [9, 10, 11]], np.int8)
+    sums = np.int32([[32767 + 3 * 255 + 6 + 63, -32768 + 4 * 255 + 7 + 70, 64 * 510 + 5 * 255 + 8 + 77]])
+    (reason,) = saturation_reasons(blamed(a, b, sums))
     assert reason.rule == "B33" and "16 bits" in reason.text
-    assert not saturation_reasons(blamed(a, small)) and not saturation_reasons(None)
+    # Numbers that the rule does not give, the exact ones for example, are not explained by it.
+    assert not saturation_reasons(blamed(a, b, a.astype(np.int32) @ b.astype(np.int32)))
+    assert not saturation_reasons(blamed(a, b.astype(np.uint8), sums)) and not saturation_reasons(None)
+
+
+BYTES = """bytes (uint8[3, 9] a, uint8 zero) => (int32[3, 4] y) <%s> { y = MatMulInteger(a, b, zero) }"""
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_sums_of_bytes_of_this_processor(exact: bool) -> None:
+    random = np.random.default_rng(3)
+    weights = ", ".join(map(str, random.choice((-128, 126, 127), 36)))
+    model = loopdbg.load(proto(BYTES % f"int8[9, 4] b = {{{weights}}}"))
+    inputs = {"a": random.integers(200, 256, (3, 9)).astype(np.uint8), "zero": np.array(17, np.uint8)}
+    with Peer("onnxruntime", options={} if exact else {EXACT_SUMS_OPTION: "0"}) as peer:
+        result = compare_with_peer(model, inputs, peer, ComparisonOptions(Tolerance(0.0, 0.0)))
+    (free,) = (item for item in result.comparisons if item.mode == "free")
+    if exact:
+        assert result.same
+        with Peer("onnxruntime", options={EXACT_SUMS_OPTION: "0"}) as peer:
+            theirs = peer.open(model_job(ModelSide(model, inputs))).run(inputs)[0]
+        assert bool(result.usual_precision) is not np.array_equal(model.run(inputs)["y"], theirs)
+    elif not result.same:  # not on processors with VNNI
+        assert "B33" in [reason.rule for reason in free.reasons]
+        assert free.demonstration is not None and "bit for bit" in free.demonstration.text
+        followed = as_runtime(model, "onnxruntime").model.run(inputs)["y"]
+        np.testing.assert_array_equal(followed, free.outputs[0].right)

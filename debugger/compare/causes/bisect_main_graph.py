@@ -17,9 +17,9 @@ from ....runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodie
 from ...peers.process import Peer, PeerError
 from ..alignment.loop_ports import initial_outer_value
 from ..alignment.model_alignment import SelfAlignment
+from ..live_peer.byte_sums import saturation_reasons
 from ..live_peer.model_job import main_graph_job, unavailable_values
 from ..live_peer.peer_limits import exceeds_int32, unsupported_by_peer
-from ..live_peer.peer_precision import saturation_reasons
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions

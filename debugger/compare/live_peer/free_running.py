@@ -44,6 +44,7 @@ from ..running.sides import LoopInfo, ModelSide
 from ..running.value_comparison import Tolerance, compare
 from .model_job import model_job, request_variables, run_model, trajectory_job
 from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_by_peer
+from .peer_semantics import byte_sum_deviations
 
 #: Limit of the total size of trajectories.
 MAX_TRAJECTORY_BYTES = 256 << 20
@@ -172,7 +173,8 @@ def _find_deviation(result: Comparison, reruns: Reruns, results: Sequence[Any], 
 
         return is_same(options.tolerance), is_same(Tolerance(0.0, 0.0))
 
-    deviation = find_deviation(model.graph, result.right, agrees)
+    more = byte_sum_deviations(model.graph) if result.right == "onnxruntime" else ()
+    deviation = find_deviation(model.graph, result.right, agrees, more)
     if deviation is not None:
         deviation.record_in(result)
 

@@ -30,8 +30,8 @@ from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
 from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
+from .byte_sums import saturation_reasons
 from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_by_peer
-from .peer_precision import saturation_reasons
 
 
 @dataclass

@@ -1,10 +1,9 @@
-"""Numeric deviations of peers: saturating sums, and types computed in other types."""
+"""Numeric deviations of peers: types computed in other types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,45 +11,15 @@ from ....runtime.graph import Graph, Note, TensorType, Value, walk, walk_graphs
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
 from ..alignment.number_formats import conversion_dtype, float_types
-from ..report.findings import Cause, Comparison, Demonstration, DivergenceReason, NodeDifference
+from ..report.findings import Cause, Comparison, Demonstration, DivergenceReason
 from ..running.deviations import FoundDeviation
 from ..running.value_comparison import Tolerance
+from .byte_sums import usual_byte_sums
 
-#: Products of bytes, whose pairs are added in 16 bits on processors without VNNI.
-_BYTE_PRODUCTS = ("MatMulInteger", "QLinearMatMul", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
 #: The significant bits of precisions below float32.
 _REDUCED_PRECISIONS = {"bf16": 8, "f16": 11}
-_INT16_MAX = np.iinfo(np.int16).max
 #: Relative to the peak: computing float16 as float32 omits the rounding that we perform.
 _FLOAT16_PEAK_TOLERANCE = 0.05
-
-
-def saturation_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
-    """Rule B33, if a product of bytes differs and some pair of products exceeds 16 bits."""
-    if node is None or node.op_type not in _BYTE_PRODUCTS:
-        return []
-    operands = [np.asarray(value) for _, value in node.inputs]
-    byte_arrays = [value for value in operands if value.dtype in (np.uint8, np.int8) and value.ndim]
-    if len(byte_arrays) < 2 or not pair_sum_overflows_int16(byte_arrays[0], byte_arrays[1]):
-        return []
-    text = (
-        f"sums of pairs of products in {node.op_type} '{node.node}' are beyond 16 bits: on a processor without VNNI "
-        "onnxruntime adds u8 x s8 products by pairs, and they saturate there."
-    )
-    return [DivergenceReason("B33", text)]
-
-
-def pair_sum_overflows_int16(a: Any, b: Any) -> bool:
-    """Whether a sum of two products of ``a`` [..., K] (uint8) and ``b`` [K, N] (int8) exceeds 16 bits."""
-    if a.dtype != np.uint8 or b.dtype != np.int8 or a.ndim < 1 or b.ndim != 2 or a.shape[-1] != b.shape[0]:
-        return False
-    rows, columns = a.reshape(-1, a.shape[-1]).astype(np.int32), b.astype(np.int32)
-    even = rows.shape[1] // 2 * 2
-    for row in rows:
-        pairs = row[0:even:2, None] * columns[0:even:2] + row[1:even:2, None] * columns[1:even:2]
-        if pairs.size and np.abs(pairs).max() > _INT16_MAX:
-            return True
-    return False
 
 
 def reduced_precision(peer: Peer) -> str:
@@ -60,7 +29,9 @@ def reduced_precision(peer: Peer) -> str:
 
 
 def usual_precision(peer: Peer, graph: Graph) -> str:
-    """The precision below float32 in which a peer computes a model without settings; empty if it does not."""
+    """The lower precision in which a peer computes a model without settings; empty if it does not."""
+    if peer.name == "onnxruntime":
+        return usual_byte_sums(peer, graph)
     is_exact = peer.configuration.get(PRECISION_OPTION) == "f32"
     return peer.usual_precision if is_exact and float_types(graph) else ""
 

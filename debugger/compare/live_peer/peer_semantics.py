@@ -26,11 +26,14 @@ from ....runtime.graph import (
     Value,
     bodies,
     loops,
+    walk,
 )
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import Model
 from ...peers.process import PEERS
 from ...portability.known_differences import KNOWN_DIFFERENCES
+from ..running.deviations import Deviation
+from .byte_sums import is_byte_product, with_paired_sums
 
 _INT64 = np.dtype(np.int64)
 #: Element types in ONNX files.
@@ -253,8 +256,24 @@ def _truncate_quotients(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequence
     return [changed]
 
 
+def _saturate_byte_sums(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequence[Node] | None:
+    """B33: onnxruntime on a processor without VNNI adds pairs of products of u8 and s8 in 16 bits."""
+    if not isinstance(node, Operation) or not is_byte_product(node):
+        return None
+    rewrite.report("B33", f"{node.describe()} adds pairs of products of u8 and s8 in 16 bits, which saturate")
+    return [with_paired_sums(node)]
+
+
+def byte_sum_deviations(graph: Graph) -> Iterator[Deviation]:
+    """Rule B33 for the products of bytes of a model; nothing if it has none."""
+    if any(map(is_byte_product, walk(graph))):
+        text = "adds pairs of products of u8 and s8 in 16 bits, which saturate, as onnxruntime does without VNNI"
+        rewrite = _Rewrite(graph, ProducerMap.for_graph(graph))
+        yield Deviation("B33", text, lambda: _rewritten(rewrite, graph, (_saturate_byte_sums,)))
+
+
 _RULES: dict[str, tuple[_Rule, ...]] = {
-    "onnxruntime": (_obey_ignored_condition, _count_on_in_place),
+    "onnxruntime": (_obey_ignored_condition, _count_on_in_place, _saturate_byte_sums),
     "openvino": (
         _obey_ignored_condition,
         _count_in_32_bits,

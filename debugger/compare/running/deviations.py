@@ -6,7 +6,7 @@ A rule is reported only if our engine, run with the change, gives the numbers of
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -54,13 +54,16 @@ class FoundDeviation:
         comparison.reasons.append(self.reason)
 
 
-def find_deviation(graph: Graph, other: str, agrees: Callable[[Graph], tuple[bool, bool]]) -> FoundDeviation | None:
+def find_deviation(
+    graph: Graph, other: str, agrees: Callable[[Graph], tuple[bool, bool]], more: Iterable[Deviation] = ()
+) -> FoundDeviation | None:
     """Find the deviation that makes a model give what the other side gives.
 
     Args:
         graph: the graph of a model whose numbers differ from those of the other side.
         other: the label of the other side.
         agrees: runs a changed graph; whether it agrees with the other side within the tolerance, and bit for bit.
+        more: deviations that are tried first.
 
     Returns:
         The first such deviation; None if there is none.
@@ -69,7 +72,7 @@ def find_deviation(graph: Graph, other: str, agrees: Callable[[Graph], tuple[boo
         InterruptError: Ctrl-C.
     """
     reruns = 0
-    for deviation in deviations(graph):
+    for deviation in (*more, *deviations(graph)):
         try:
             changed = deviation.apply()
             reruns += 1
