@@ -4,9 +4,9 @@
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
 (``--features 'onnx edge'``: of this one), which ``diff`` has to name as the cause; what it claims about causes is
 checked by applying it (CLAIM: a claim does not hold; MISSES: one of two changes is not listed). ``converted``: each
-mutant after another tool wrote it. ``equals``: each model next to what another tool made of it, of which ``diff`` has
-to list nothing. ``repro``: what ``repro A B`` makes of each mutant. A table says of each kind how often that came out
-right.
+mutant after another tool wrote it, or after its opset was raised. ``equals``: each model next to what another tool made
+of it, of which ``diff`` has to list nothing. ``repro``: what ``repro A B`` makes of each mutant. A table says of each
+kind how often that came out right.
 ``bounds``: bounds of the trip counts of random loops, stated before a run, against the run (FALSE: one does not hold).
 ``coverage``: the coverage of a run against the same run, stepped node by node.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.

@@ -39,8 +39,9 @@ from strategies.onnx_export import to_onnx
 from strategies.program_mutations import Mutation
 from text_models import load_proto
 
-#: Number of mutants that are tried until a tool takes one: most are taken.
-_MAX_MUTANTS = 20
+#: Number of mutants that are tried until a tool takes one: most are taken. An invisible change takes as long as sixty
+#: others: the third one ends a case.
+_MAX_MUTANTS, _MAX_UNSEEN = 20, 3
 
 
 def _keep(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
@@ -50,7 +51,7 @@ def _keep(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
 #: What makes the other file of a mutant.
 TOOLS: Mapping[str, Callable[[onnx.ModelProto, ChoiceSource], loopdbg.Model]] = {
     "unmodified": _keep,
-    **{tool: TRANSFORMATIONS[tool] for tool in ("optimised", "simplified", "slimmed", "openvino")},
+    **{tool: TRANSFORMATIONS[tool] for tool in ("opset", "optimised", "simplified", "slimmed", "openvino")},
 }
 
 
@@ -70,9 +71,13 @@ def make_case(name: str) -> ProgramMutant | None:
     """The first mutant of a case that the tool takes and leaves as it computes."""
     tool, kind, number = name.split()
     draw = SeededChoices(name)
+    unseen = 0
     for attempt in range(_MAX_MUTANTS):
         mutant = make_mutant(f"onnx {kind} {number}.{attempt}")
         if mutant is None or mutant.programs is None:
+            unseen += 1
+            if unseen == _MAX_UNSEEN:
+                break
             continue
         if tool == "openvino":
             for program in mutant.programs:

@@ -31,6 +31,7 @@ from strategies.ir_export import write_ir
 from strategies.onnx_export import to_onnx
 from strategies.program import Program
 from strategies.program_mutations import Mutation
+from strategies.program_oracle import terminates
 from strategies.program_text import program_text
 from strategies.rename_values import rename_values
 from strategies.tensorrt_networks import NetworkGenerator
@@ -121,6 +122,9 @@ def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant
     if changed is None:
         return None
     other, mutation = changed
+    # A value that doubles in each iteration of two nested loops would fill the memory.
+    if not (terminates(program, feeds) and terminates(other, feeds)):
+        return None
     if system != "renamed":
         return ProgramMutant(_load_program(program), _load_program(other), feeds, mutation, (program, other))
     renamed: dict[str, str] = {}
@@ -217,7 +221,8 @@ def failed_claim(comparison: Comparison, mutant: ProgramMutant) -> str:
     causes = [edit for edit in edits if edit is not None]
     if not causes or comparison.script is None:
         return ""
-    with_iterations = any(loop.trips is not None for loop in comparison.loops)
+    demonstration = comparison.demonstration
+    with_iterations = demonstration is not None and "and the iterations" in demonstration.text
     wanted = behaviour(mutant.right, mutant.feeds, with_iterations)
     for chosen in (causes, *([edit for edit in causes if edit is not left_out] for left_out in causes)):
         try:

@@ -18,14 +18,21 @@ from ...describe.node_text import OPERATOR_SIGNS
 
 #: Different names of one operator, other than operators with a sign.
 _ALIASES = {
+    "Ceiling": "Ceil",
     "Clamp": "Clip",
     "Convert": "Cast",
+    "HSwish": "HardSwish",
     "LogicalNot": "Not",
     "Maximum": "Max",
     "Minimum": "Min",
     "Negative": "Neg",
+    "PReLU": "PRelu",
+    "ReLU": "Relu",
     "Select": "Where",
     "ShapeOf": "Shape",
+    "SoftMax": "Softmax",
+    "SoftPlus": "Softplus",
+    "SoftSign": "Softsign",
 }
 COMMUTATIVE_OPERATORS = frozenset({"+", "*", "and", "or", "==", "!=", "^", "&", "|", "Max", "Min"})
 #: Operator -> inputs, by position, that are attributes in another opset.

@@ -285,6 +285,13 @@ def _negated(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "+", [first, builder.constant(second, -second.data)])
 
 
+def _negated_choice(builder: TermBuilder, term: Term) -> Term | None:
+    condition = _operand(term)
+    if condition is None or condition.operator != "Not" or len(term.operands) != 3:
+        return None
+    return builder.derive(term, "Where", [condition.operands[0], term.operands[2], term.operands[1]])
+
+
 _QUANTIZERS = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -354,6 +361,12 @@ RULES: tuple[Rule, ...] = (
         "a fused MatMul is a MatMul of Transposes",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _negated, "a negation is a factor of -1, or a negated constant"),
+    Rule(
+        "negated choice",
+        frozenset({"Where"}),
+        _negated_choice,
+        "a Where of a negation is one with the values exchanged",
+    ),
     Rule(
         "quantised and given back",
         frozenset({"DequantizeLinear", "FakeQuantize"}),

@@ -94,12 +94,19 @@ class _Search:
                 self._note(alone)
                 self._is_minimal = True
                 return
-        if not units or not self._suffices(units):
+        if not units or not (self._suffices(units) or self._suffices_for_outputs(units)):
             return
         self._note(units)
         for smaller in smaller_subsets(units, self._suffices):
             self._note(smaller)
         self._is_minimal = True
+
+    def _suffices_for_outputs(self, units: Sequence[Sequence[Edit]]) -> bool:
+        """Whether edits explain the outputs, though not how often loops run: a tool may have unrolled or folded one."""
+        if not self._interventions.ignore_iterations():
+            return False
+        self._tried.clear()
+        return self._suffices(units)
 
     def _search_rounding(self) -> None:
         """Test whether rounding alone explains the difference, or what the edits leave of it."""
@@ -174,6 +181,8 @@ class _Search:
             text += ", except for what one unit in the last place of an input changes"
         else:
             text += ", within the tolerance"
+        if self._interventions.ignores_iterations:
+            text += ", but not how often the loops run"
         if len(_by_places(self._causes)) > 1:
             text += "; with fewer they are not" if self._is_minimal else f"; fewer may suffice: {self._obstacle}"
         shown = Demonstration("edits", text, count, self._is_minimal, self._bit_identical)

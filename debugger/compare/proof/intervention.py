@@ -150,6 +150,8 @@ class Interventions:
         self.bit_identical = False
         self._tolerance, self._names = tolerance, names
         self.compares_outputs = bool(result.outputs)
+        #: The outputs alone were compared, since no edit explains how often loops run.
+        self.ignores_iterations = False
         self._trips = {_trip_position(loop): loop for loop in result.loops if loop.trips is not None}
         self._firsts: dict[BoundaryPosition, Difference] = {}
         if not result.outputs and not self._trips:
@@ -164,6 +166,13 @@ class Interventions:
         """What both sides have in common once the difference is gone."""
         parts = ["the outputs"] * self.compares_outputs + ["the iterations"] * bool(self._trips)
         return " and ".join(parts) or "the first values that differed"
+
+    def ignore_iterations(self) -> bool:
+        """Compare the outputs alone from now on; whether that makes a difference."""
+        self.ignores_iterations = self.compares_outputs and bool(self._trips)
+        if self.ignores_iterations:
+            self._trips = {}
+        return self.ignores_iterations
 
     def removes_difference(self, graph: Graph) -> bool:
         """Whether a changed graph of the left model behaves like the right side."""
