@@ -13,6 +13,7 @@ from ...runtime.ops.registry import is_random
 from ..compare.live_peer.peer_comparison import compare_with_peer
 from ..compare.report.findings import Comparison
 from ..compare.running.boundary_merge import ComparisonOptions
+from ..compare.running.map_inputs import own_inputs
 from ..compare.running.sides import ModelSide
 from ..compare.running.value_comparison import Tolerance
 from ..peers.process import Peer
@@ -142,11 +143,11 @@ def find_model_difference(
             expected=str(left.graph.system),
             got=str(right.graph.system),
         )
-    left_candidate, limit = _whole_model(left, inputs, cap)
+    left_candidate, limit = _whole_model(left, own_inputs(inputs, left), cap)
     other = document_from_model(right)
     if isinstance(other, OnnxDocument):
         unify_names(left, right, inputs, other.proto)
-    candidate = ReductionCandidate((*left_candidate.documents, other), left_candidate.inputs)
+    candidate = ReductionCandidate((*left_candidate.documents, other), {**inputs, **left_candidate.inputs})
     # The iteration limit of the other model is a multiple.
     limit *= _OTHER_MODEL_LIMIT_FACTOR
     right_names = dict(zip(left_candidate.documents[0].outputs, other.outputs, strict=False))

@@ -16,6 +16,7 @@ from ...runtime.text import fresh_name
 from ..compare.alignment.edit_script import script_of
 from ..compare.alignment.model_alignment import ModelAlignment
 from ..compare.running.loop_matching import match_loops
+from ..compare.running.map_inputs import own_inputs
 from ..compare.running.sides import ModelSide
 
 
@@ -63,7 +64,7 @@ def _inputs_for_right(left: Model, right: Model, inputs: Mapping[str, Any]) -> d
 
 def _corresponding_values(left: Model, right: Model, inputs: Mapping[str, Any]) -> Iterator[tuple[Value, Value]]:
     """Pairs of corresponding values, from the alignment of comparisons."""
-    sides = [ModelSide(left, inputs), ModelSide(right, _inputs_for_right(left, right, inputs))]
+    sides = [ModelSide(left, own_inputs(inputs, left)), ModelSide(right, _inputs_for_right(left, right, inputs))]
     pairs = match_loops(sides[0].loops, sides[1].loops, {}).pairs
     loops = [(p.left.loop, p.right.loop) for p in pairs if p.left.loop is not None and p.right.loop is not None]
     alignment = ModelAlignment(left.graph, right.graph, loops)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from ....runtime.errors import UsageError
 from ....runtime.graph import (
@@ -31,24 +34,33 @@ _SLICE_FIELDS = ("axis", "start", "end", "stride", "part_size", "drop_axis", "fr
 _SCAN_FIELDS = ("axis", "stack", "reverse", "part_size")
 
 
-def apply_edits(left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit]) -> Graph:
+def apply_edits(
+    left: Graph,
+    right: Graph,
+    script: EditScript,
+    chosen: Collection[Edit],
+    given: Mapping[Value, Any] = MappingProxyType({}),
+) -> Graph:
     """A copy of the left model with the chosen edits.
 
     At each place of an edit the value is computed as in the right model, from the counterparts of its operands in the
     left one; nodes and constants without a counterpart are copied. Values that are not changed are shared. Nodes that
-    are copied from another system keep their meaning there.
+    are copied from another system keep their meaning there. ``given``: the inputs of the right model, which take the
+    place of those that the left one lacks.
 
     Raises:
         UsageError: the edits cannot be applied without others.
     """
-    return _Patch(left, right, script, chosen).graph()
+    return _Patch(left, right, script, chosen, given).graph()
 
 
 class _Patch:
     """The changes of one copy."""
 
-    def __init__(self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit]) -> None:
-        self._left = left
+    def __init__(
+        self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit], given: Mapping[Value, Any]
+    ) -> None:
+        self._left, self._given = left, given
         self._foreign_system = None if left.system is right.system else right.system
         self._right_producers = ProducerMap.for_graph(right)
         self._right_constants = set(right.constants)
@@ -135,6 +147,9 @@ class _Patch:
         elif value in self._right_constants or value.constant is not None:
             self._new_constants.setdefault(scope, []).append(value)
             self._cloned[value, scope] = value
+        elif isinstance(self._given.get(value), np.ndarray):
+            constant = self._cloned[value, scope] = Value(f"{value.name}_right", value.type, self._given[value])
+            self._new_constants.setdefault(scope, []).append(constant)
         else:
             raise UsageError(f"'{value.name}' has no counterpart in the left model")
         return self._cloned[value, scope]

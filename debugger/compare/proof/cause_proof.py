@@ -145,11 +145,12 @@ class _Search:
         return self._tried[key]
 
     def _removes_difference(self, chosen: Sequence[Edit]) -> bool:
-        left, right = self._reruns.side.model.graph, self._interventions.right.graph
-        if right is None:
+        left, other = self._reruns.side.model.graph, self._interventions.right
+        if other.graph is None:
             return False
+        given = dict(other.bound_inputs()) if isinstance(other, ModelSide) else {}
         try:
-            changed = apply_edits(left, right, self._script, chosen)
+            changed = apply_edits(left, other.graph, self._script, chosen, given)
         except UsageError:
             return False  # not without other edits
         removed = self._interventions.removes_difference(changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -84,7 +84,8 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
     models = [document.save(folder, stem) for document, stem in zip(candidate.documents, _MODEL_STEMS, strict=False)]
     pack = ReproFolder(folder, models, is_over_requests=candidate.documents[0].is_over_requests)
     if models[0].suffix == ".onnx":
-        _write_test_data(folder, candidate.documents[0].build_model(), candidate.inputs, reduced.observation.outputs)
+        built = [document.build_model() for document in candidate.documents]
+        _write_test_data(folder, built, candidate.inputs, reduced.observation.outputs)
     if takes_command(finding.test):
         document = candidate.documents[0]
         write_inputs(folder / INPUTS_FOLDER, candidate.inputs_for(document), document.outputs)
@@ -119,9 +120,14 @@ def run_script(path: Path) -> ScriptRun:
     return ScriptRun(path.name, process.returncode, " ".join(lines[-1].split()) if lines else "")
 
 
-def _write_test_data(folder: Path, model: Model, inputs: Mapping[str, Data], outputs: Mapping[str, Data]) -> None:
-    """Write inputs and outputs as ONNX test data."""
-    for prefix, ports, values in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+def _write_test_data(
+    folder: Path, models: Sequence[Model], inputs: Mapping[str, Data], outputs: Mapping[str, Data]
+) -> None:
+    """Write the inputs of the models, and the outputs of the first, as ONNX test data."""
+    taken = list({port.name: port for model in reversed(models) for port in model.inputs}.values())
+    first = [port.name for port in models[0].inputs]
+    taken.sort(key=lambda port: first.index(port.name) if port.name in first else len(first))
+    for prefix, ports, values in (("input", taken, inputs), ("output", models[0].outputs, outputs)):
         tensors = [(port.name, port.type, values[port.name]) for port in ports if port.name in values]
         write_test_data(folder / TEST_DATA_FOLDER, prefix, tensors)
 

@@ -14,7 +14,7 @@ from ....debugger.compare.report import text_report
 from ....debugger.compare.report.findings import Comparison
 from ....debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from ....debugger.compare.running.loop_matching import find_unknown_name
-from ....debugger.compare.running.map_inputs import map_inputs
+from ....debugger.compare.running.map_inputs import map_inputs, own_inputs, ports_of_right_alone
 from ....debugger.compare.running.recorded_model import recorded_model
 from ....debugger.compare.running.sides import ComparisonSide, ModelSide, TraceSide, open_side
 from ....debugger.compare.running.stateful_unroll import requests_as_loop
@@ -159,14 +159,15 @@ def _compare_two(options: argparse.Namespace) -> Any:
                 stack.callback(source.trace.close)
         settings = _compare_options(options)
         sources = _apply_state_and_requests(sources, options, settings.names)
-        inputs = _shared_inputs(sources, argparse.Namespace(**{**vars(options), "state": []}))
+        inputs = _shared_inputs(sources, argparse.Namespace(**{**vars(options), "state": []}), settings.names)
         sides: list[ComparisonSide] = []
         for source, label in zip(sources, distinct_labels(paths), strict=True):
             if not isinstance(source, Model):
                 source.label = label
                 sides.append(source)
                 continue
-            values = inputs if source is sources[0] else map_inputs(inputs, source, settings.names)
+            is_first = source is sources[0]
+            values = own_inputs(inputs, source) if is_first else map_inputs(inputs, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
@@ -197,13 +198,16 @@ def _apply_state_and_requests(
     return [requests_as_loop(left, right, reverse) or left, requests_as_loop(right, left, names) or right]
 
 
-def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:
-    """The inputs of both runs: those of a trace, else those of the options for the first model."""
+def _shared_inputs(
+    sources: list[Model | TraceSide], options: argparse.Namespace, names: Mapping[str, str]
+) -> Mapping[str, Data]:
+    """The inputs of both runs: those of a trace, else those of the options for the first model, and for what only the
+    other one takes."""
     trace = next((source for source in sources if not isinstance(source, Model)), None)
     if trace is None:
-        model = sources[0]
-        assert isinstance(model, Model)
-        inputs = gather_inputs(model, options)
+        model, other = sources
+        assert isinstance(model, Model) and isinstance(other, Model)
+        inputs = gather_inputs(model, options, ports_of_right_alone(model, other, names))
         inputs.print_notes()
         return inputs.values
     for option in ("input", "inputs", "seed", "dim"):

@@ -88,8 +88,8 @@ def apply_requests(model: Model, options: argparse.Namespace) -> Model:
         raise UsageError(f"--requests: {model.name}: {error}") from None
 
 
-def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
-    """Gather the inputs of a run.
+def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port] = ()) -> RunInputs:
+    """Gather the inputs of a run, and ``more``, which another model takes.
 
     ``--input`` has priority over ``--inputs`` and over files next to the model. Missing inputs are random if there is
     no file.
@@ -98,8 +98,9 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
         InputError: A file cannot be read; an input is unknown, missing, or does not fit.
         UsageError: The options contradict each other.
     """
-    ports = {port.name: port for port in model.inputs}
-    direct = _parse_assignments(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
+    inputs = [*model.inputs, *more]
+    ports = {port.name: port for port in inputs}
+    direct = _parse_assignments(options.input, ports | {alias: port for port in inputs for alias in port.aliases})
     state = set_state([model], options.state)
     wants_random = options.seed is not None or bool(options.dim)
     has_requests = getattr(options, "requests", None) is not None
@@ -109,14 +110,14 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
         option = "--requests" if has_requests else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
     no_search = wants_random or direct.keys() >= ports.keys()
-    source, source_name, is_default = _find_source(model, path, no_search and bool(ports))
+    source, source_name, is_default = _find_source(model, inputs, path, no_search and bool(ports))
     if isinstance(case, tuple):
         source, source_name, is_default = *case, False
     loaded = {} if source is None else resolve_aliases(model.graph, source())
 
     dims: dict[str, int] = {}
     values: dict[str, Data] = {}
-    for port in model.inputs:
+    for port in inputs:
         if port.name in direct:
             values[port.name] = check_value(port.name, port.type, direct[port.name], dims)
         elif port.name in loaded:
@@ -127,13 +128,13 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
         if name not in ports
     ]
     used = [name for name in values if name not in direct]
-    missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
+    missing = [port for port in inputs if port.name not in values and not _may_be_absent(port)]
     auto: list[str] = []
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     if source is None:
-        dim_sizes = DimensionSizes(options.dim, model.inputs, dims, model.graph.usual_shapes, "--dim")
-        for index, port in enumerate(model.inputs):
+        dim_sizes = DimensionSizes(options.dim, inputs, dims, model.graph.usual_shapes, "--dim")
+        for index, port in enumerate(inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
                 value = random_input(port, dim_sizes, (seed, index)) if usual is None else usual
@@ -235,21 +236,23 @@ def _select_case(model: Model, options: argparse.Namespace) -> str | tuple[Input
     return lambda: dict(cases.reader(model)(number).inputs), f"case {number} of {options.inputs}"
 
 
-def _find_source(model: Model, text: str | None, no_search: bool) -> tuple[InputReader | None, str, bool]:
+def _find_source(
+    model: Model, inputs: Sequence[Port], text: str | None, no_search: bool
+) -> tuple[InputReader | None, str, bool]:
     """The reader of the file or folder with the inputs, its name, and whether it is a default."""
     if text is not None:
         path = Path(text)
         if path.is_dir():
-            return lambda: read_test_inputs(path, model.inputs), text, False
-        return lambda: read_npz(path, model.inputs), text, False
+            return lambda: read_test_inputs(path, inputs), text, False
+        return lambda: read_npz(path, inputs), text, False
     if no_search or model.path is None:
         return None, "", False
     sidecar = sidecar_path(model.path)
     if sidecar.is_file():
-        return lambda: read_npz(sidecar, model.inputs), sidecar.name, True
+        return lambda: read_npz(sidecar, inputs), sidecar.name, True
     folder = model.path.parent / "test_data_set_0"
     if folder.is_dir():
-        return lambda: read_test_inputs(folder, model.inputs), folder.name, True
+        return lambda: read_test_inputs(folder, inputs), folder.name, True
     return None, "", False
 
 
