@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import onnx
 import pytest
 
+from cli_runner import PACKAGE_PATH
 from dap_client import DapClient
 from text_models import proto
 
@@ -83,8 +84,7 @@ class HostileFolder:
         noting = path / "noting"
         noting.mkdir()
         (noting / "sitecustomize.py").write_text(NOTING.format(log=str(self._log)))
-        package = Path(__file__).parents[2] / "src"
-        self.module_path = os.pathsep.join(map(str, (noting, package)))
+        self.module_path = os.pathsep.join(map(str, (noting, PACKAGE_PATH)))
 
     def start(self, *words: str, python: tuple[str, ...] = ("-P", "-m", "loopdbg"), **more: str) -> Any:
         """A command in the directory, with pipes."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_runner import start_python
+from cli_runner import PACKAGE_PATH, start_python
 
 ROOT = Path(__file__).parents[2]
 #: Opens a model in a peer that hangs in its first run.
@@ -32,7 +32,7 @@ with Peer("onnxruntime", 200, module="spawning_peer") as peer:
 
 
 def start(fifo: Path, timeout: float, how: str) -> subprocess.Popen[str]:
-    path = [str(ROOT / "src"), str(ROOT / "tests" / "peers")]
+    path = [str(PACKAGE_PATH), str(ROOT / "tests" / "peers")]
     environment = {"PYTHONPATH": os.pathsep.join(path), "LOOPDBG_TEST_PEER": how, "LOOPDBG_TEST_PEER_HELD": str(fifo)}
     return start_python("-c", PROGRAM.format(path=path, timeout=timeout), environment=environment, stderr=None)
 

@@ -16,8 +16,12 @@ import jsonschema
 import onnx
 import pytest
 
+import loopdbg
 from loopdbg.tui.cli import main
 from text_models import proto
+
+#: The folder that the package is imported from: of a checkout or of an environment.
+PACKAGE_PATH = Path(loopdbg.__file__).parents[1]
 
 
 class CliResult(NamedTuple):
@@ -64,6 +68,7 @@ def validate_json_output(command: str, text: str) -> None:
 LOOP_ANNOUNCING_SCRIPT = """
 import sys
 from loopdbg.runtime.model import Model
+import loopdbg
 from loopdbg.tui.cli import main
 
 printed = []
@@ -84,11 +89,10 @@ def start_python(
     *arguments: object, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.Popen[str]:
     """Start Python as a separate process that finds the package; ``options`` as for ``Popen``."""
-    package = Path(__file__).parents[2] / "src"
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
+        env={**os.environ, "PYTHONPATH": str(PACKAGE_PATH), **(environment or {})},
         **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )
 

@@ -18,7 +18,7 @@ import pytest
 
 import loopdbg
 import source_checks
-from cli_runner import run_cli, save_text_model
+from cli_runner import PACKAGE_PATH, run_cli, save_text_model
 from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
 from loopdbg.debugger.compare.report.findings import Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
@@ -57,7 +57,7 @@ def command_text(fault: str, *program: object) -> str:
 @pytest.fixture(autouse=True)
 def package_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program imports loopdbg."""
-    monkeypatch.setenv("PYTHONPATH", str(source_checks.ROOT / "src"))
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGE_PATH))
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[4]
+import loopdbg
+
+ROOT = Path(loopdbg.__file__).parent
 SQL = re.compile(r"\b(SELECT|INSERT (OR REPLACE )?INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA|ORDER BY)\b")
 PLACES = {
     "debugger/trace/schema.py",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import loopdbg.runtime
+import source_checks
 from cpu_features import AMX, AVX2, AVX512, BASELINE, FLOAT_LEVELS, LEVEL_NAMES, available_levels, limit_to
 from loopdbg.runtime.kernels import processor
 from loopdbg.runtime.ops.eager import EagerPrimitives
 
-RUNTIME = Path(str(loopdbg.runtime.__file__)).resolve().parent
+RUNTIME = (source_checks.ROOT / "src" / "loopdbg" / "runtime").resolve()
 INCLUDED = re.compile(r'^\s*(?:#\s*(?:include|define\s+\w+)|cdef extern from)\s+"([^"]+\.h)"', re.MULTILINE)
 SOURCES = re.compile(r"^# distutils: sources = (.*)$", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cli_runner import run_cli, save_text_model, start_cli, wait_for_exit
+from cli_runner import PACKAGE_PATH, run_cli, save_text_model, start_cli, wait_for_exit
 from loopdbg.tui.cli import progress
 from text_models import ENDLESS, SAMPLES
 
@@ -115,7 +115,7 @@ def test_closed_standard_streams() -> None:
     command = f'exec "$PYTHON" -m loopdbg run {SAMPLES / "newton_sqrt.onnx"} >&- 2>&-'
     import sys
 
-    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(SAMPLES.parent / "src")}
+    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(PACKAGE_PATH)}
     assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 0
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cli_runner import run_cli, validate_json_output
+from cli_runner import PACKAGE_PATH, run_cli, validate_json_output
 from loopdbg.tui.cli import COMMANDS
 from text_models import SAMPLES
 
-SCHEMAS = Path(__file__).parents[4] / "tui" / "cli" / "schemas"
+SCHEMAS = PACKAGE_PATH / "loopdbg" / "tui" / "cli" / "schemas"
 NAMES = sorted(path.stem for path in SCHEMAS.glob("*.json"))
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 LIMIT = ("--max-iterations", 100)
