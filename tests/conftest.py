@@ -34,6 +34,7 @@ collect_ignore = [
     f"unit/{name}.py"
     for name in (
         *("test_child_processes", "test_docs_names", "test_setup_script", "test_smoke_script", "test_source_rules"),
+        "benchmarks/test_compare_trees",
         "tui/cli/test_ascii_signs",
     )
     if not (Path(__file__).parents[1] / "runtime").is_dir()
