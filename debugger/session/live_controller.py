@@ -100,7 +100,8 @@ class LiveController(Controller):
     @property
     def position(self) -> Position:
         """The position in the execution; positions of one branch are ordered by time."""
-        return self._timeline.position
+        position: Position = self.engine.position
+        return position
 
     @property
     def timeline(self) -> Timeline:
@@ -195,7 +196,7 @@ class LiveController(Controller):
 
     @property
     def is_at_beginning(self) -> bool:
-        return self._timeline.position == self._timeline.start_position
+        return bool(self.engine.position == self._timeline.start_position)
 
     def set_inputs(self, inputs: Mapping[str, Data]) -> None:
         """Prepare a run with some inputs replaced.
