@@ -53,11 +53,12 @@ import repro_mutants
 import run_sequences
 import statement_checks
 from differential_testing import DisagreementError
+from loopdbg.debugger.peers.cpu_usage import cpu_usage
 from strategies import program_generator
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.program_text import program_text
 
-#: Cases per process, and seconds without output after which a process hangs.
+#: Cases per process, and seconds without output, of which a process has computed none or as many, after which it hangs.
 CASES_PER_PROCESS, SILENCE_TIMEOUT_SECONDS = 40, 90
 #: Kinds that are judged by what ``diff`` reports about two models, or by everything reported about one.
 CASE_MODULES: Mapping[str, Any] = {
@@ -124,11 +125,16 @@ def run_cases_in_child(what: str, names: list[str], processes: bool) -> Iterator
             _child(what, left, writes, processes)
         os.close(writes)
         with os.fdopen(reads, "rb", buffering=0) as stream:
-            text = b""
+            text, spoke_at = b"", 0.0
             while True:
+                asked_at = cpu_usage(child).seconds
                 if not select.select([stream], [], [], SILENCE_TIMEOUT_SECONDS)[0]:
+                    computed = cpu_usage(child).seconds
+                    if asked_at < computed < spoke_at + SILENCE_TIMEOUT_SECONDS:
+                        continue  # other processes have the processor
                     os.kill(child, signal.SIGKILL)
                     break
+                spoke_at = asked_at
                 piece = stream.read(1 << 16)
                 if not piece:
                     break
