@@ -128,7 +128,7 @@ class _Narrowing(NodeReplacement):
             computing.inputs = [self._rounded_input(value, known, new_nodes) for value in node.inputs]
             computing.outputs = [None if x is None else Value(f"{x.name}_wide", x.type) for x in node.outputs]
             pairs = [(x, y) for x, y in zip(computing.outputs, outputs, strict=True) if x is not None and y is not None]
-            new_nodes += [computing, *(self._cast(wide, value, self._number) for wide, value in pairs)]
+            new_nodes += [computing, *(self._cast(unrounded, result, self._number) for unrounded, result in pairs)]
         else:
             computing.inputs = [self._narrow_input(value, known, new_nodes) for value in node.inputs]
             computing.outputs = outputs

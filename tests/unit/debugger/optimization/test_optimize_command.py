@@ -66,7 +66,7 @@ def test_wrong_usage_is_one_line(
         (1.5, 3.0, "  speed: 1.50x in loopdbg, 3.00x in onnxruntime"),
     ],
 )
-def test_what_is_slower_is_said_or_not_offered(
+def test_slower_rewrite_is_labelled_or_rejected(
     gain: float,
     peer_gain: float | None,
     text: str,
