@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from ....runtime.errors import UsageError, one_line
@@ -51,7 +52,8 @@ def parse_path(text: str) -> Path:
     """
     try:
         path = Path(text).expanduser()
-        path.exists()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
     except (OSError, RuntimeError, ValueError) as error:
         message = error.strerror if isinstance(error, OSError) else one_line(error)
         excerpt = text if len(text) <= _SHOWN_PATH_CHARS else f"{text[:_SHOWN_PATH_CHARS]}…"

@@ -51,11 +51,11 @@ def check_exists(path: str) -> None:
         ModelError: There is no such file.
     """
     try:
-        exists = "\0" not in path and split_model_path(path)[0].exists()
+        split_model_path(path)[0].stat()  # exists() tells errors from absence on some versions of Python only
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise ModelError(f"{path}: no such file") from None
     except OSError as error:  # such as a name that is too long
         raise ModelError(f"{path[:80]}...: no such file ({error.strerror})") from None
-    if not exists:
-        raise ModelError(f"{path}: no such file")
 
 
 def _default_options() -> argparse.Namespace:
