@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,7 @@ def build(network):
 
 
 def test_tensorrt_network_against_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec("onnxruntime")  # which the faulty peer imports: skipped where it has no wheel
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"), prepend=os.pathsep)
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")  # all that it computes is twice as large
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")

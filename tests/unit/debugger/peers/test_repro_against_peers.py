@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,7 @@ g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
 
 
 def test_crash_is_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec("onnxruntime")  # which the faulty peer imports: skipped where it has no wheel
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"), prepend=os.pathsep)
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "crash")
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
