@@ -11,7 +11,7 @@ import pytest
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import resume, slot_index
-from engine_tiers import optimizer_of
+from engine_tiers import optimizer_of, requires_optimizer
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
@@ -69,6 +69,57 @@ def test_a_predicate_stops_at_the_first_boundary_where_it_is_true(hot_after: int
     assert stops(engine) == []
     with pytest.raises(loopdbg.UsageError, match="no predicate"):
         engine.monitor.remove_predicate(key)
+
+
+@pytest.mark.parametrize("hot_after", [-1, 1, 5])
+def test_predicates_stop_where_true_whichever_are_enabled(hot_after: int) -> None:
+    """Sets of predicates that return use the program for them, and no other one."""
+    m = model(COUNT)
+    inputs = {"M": 60, "cond": True, "v0": 0, "bound": 50}
+    engine = started(m, inputs, hot_after)
+    bounds: dict[int, int] = {}
+    choices = np.random.default_rng(1)
+
+    def expected(enabled: set[int]) -> set[tuple[int, int]]:
+        return {(key, i) for key in enabled for i in range(bounds[key] + 1, 51)}
+
+    for turn in range(24):
+        if turn in (0, 1, 9, 17):
+            bound = int(choices.integers(20, 48))
+            bounds[engine.monitor.add_predicate(0, above_threshold(bound), [slot_index(m, "v_in")])] = bound
+        if turn == 13:
+            key = next(iter(bounds))
+            engine.monitor.remove_predicate(key)
+            del bounds[key]
+        enabled = {key for key in bounds if choices.integers(2)}
+        for key in bounds:
+            engine.monitor.enable_predicate(key, key in enabled)
+        engine.start(m.check(inputs))
+        seen = {(key, iterations[0]) for _, iterations, keys in stops(engine) for key in keys}
+        assert seen == expected(enabled)
+
+
+@requires_optimizer
+def test_program_is_kept_while_predicates_are_disabled_and_enabled() -> None:
+    m = model(COUNT)
+    inputs = {"M": 60, "cond": True, "v0": 0, "bound": 50}
+    engine = started(m, inputs, 40)
+    first, never = (
+        engine.monitor.add_predicate(0, above_threshold(bound), [slot_index(m, "v_in")]) for bound in (1, 99)
+    )
+    for turn in range(4):
+        engine.monitor.enable_predicate(first)
+        engine.start(m.check(inputs))
+        assert resume(engine) == ("predicate", 0)
+        assert engine.monitor.hits == (first,)
+        engine.monitor.enable_predicate(first, False)
+        engine.stop_at(0, 20)
+        assert resume(engine) == ("boundary", 0)
+        # A run makes its program at iteration 40. That of the first one ends with its execution.
+        assert (optimizer_of(engine).program_runs > 0) == (turn > 1)
+        engine.clear_stops()
+        assert resume(engine)[0] == "end"
+    assert engine.monitor.is_native(never)
 
 
 @HOT
