@@ -58,7 +58,7 @@ def test_lesson_runs_as_text_with_piped_answers(learn: Learn, tmp_path: Path) ->
     ):
         assert text in message, text
     listed = learn(tmp_path, "--list").out.splitlines()
-    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 24
+    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 29
 
 
 def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_first_unfinished_lesson_is_opened(learn: Learn, tmp_path: Path) -> None
     ("words", "message"),
     [
         (["0"], "from 1 to 29, not '0'"),
-        (["25"], "from 1 to 29, not '25'"),
+        (["30"], "from 1 to 29, not '30'"),
         (["-1"], "from 1 to 29, not '-1'"),
         (["two"], "two: there is no such folder"),
         (["1", "2"], "a folder and the number of a lesson, not '1 2'"),
@@ -117,7 +117,7 @@ def test_whole_course_runs_as_text_with_right_answers(learn: Learn, tmp_path: Pa
         assert line in messages, line
     assert not any(line.startswith("error: ") for line in messages) and "20 of 20 answers are right." in ran.out
     listed = learn(tmp_path, "--list").out.splitlines()
-    assert len(listed) == 24 and all(line.startswith("✓") for line in listed), listed
+    assert len(listed) == 29 and all(line.startswith("✓") for line in listed), listed
 
 
 def whole_course(seed: int) -> tuple[list[str], list[str]]:
