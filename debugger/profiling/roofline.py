@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ...runtime.graph import Operation
 
 #: A tensor at run time: dtype and shape. None: it is unknown, or not a tensor.
-Operand = tuple["np.dtype[object]", tuple[int, ...]] | None
+Operand = tuple["np.dtype[Any]", tuple[int, ...]] | None
 
 #: Sizes of weights, in KiB: from the size of a second-level cache to sizes beyond all caches.
 WEIGHT_SIZES_KIB = (128, 512, 2048, 8192, 65536)
@@ -125,9 +126,7 @@ def _nbytes(operand: Operand) -> int:
     return 0 if operand is None else operand[0].itemsize * prod(operand[1])
 
 
-def _flops(
-    node: Operation, inputs: Sequence[Operand], result: tuple[np.dtype[object], tuple[int, ...]]
-) -> float | None:
+def _flops(node: Operation, inputs: Sequence[Operand], result: tuple[np.dtype[Any], tuple[int, ...]]) -> float | None:
     dtype, shape = result
     if dtype != np.float32 or not inputs or inputs[0] is None:
         return None

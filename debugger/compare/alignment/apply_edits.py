@@ -39,28 +39,28 @@ def apply_edits(
     right: Graph,
     script: EditScript,
     chosen: Collection[Edit],
-    given: Mapping[Value, Any] = MappingProxyType({}),
+    right_inputs: Mapping[Value, Any] = MappingProxyType({}),
 ) -> Graph:
     """A copy of the left model with the chosen edits.
 
     At each place of an edit the value is computed as in the right model, from the counterparts of its operands in the
     left one; nodes and constants without a counterpart are copied. Values that are not changed are shared. Nodes that
-    are copied from another system keep their meaning there. ``given``: the inputs of the right model, which take the
-    place of those that the left one lacks.
+    are copied from another system keep their meaning there. ``right_inputs``: the inputs of the right model, which take
+    the place of those that the left one lacks.
 
     Raises:
         UsageError: the edits cannot be applied without others.
     """
-    return _Patch(left, right, script, chosen, given).graph()
+    return _Patch(left, right, script, chosen, right_inputs).graph()
 
 
 class _Patch:
     """The changes of one copy."""
 
     def __init__(
-        self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit], given: Mapping[Value, Any]
+        self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit], right_inputs: Mapping[Value, Any]
     ) -> None:
-        self._left, self._given = left, given
+        self._left, self._right_inputs = left, right_inputs
         self._foreign_system = None if left.system is right.system else right.system
         self._right_producers = ProducerMap.for_graph(right)
         self._right_constants = set(right.constants)
@@ -147,8 +147,8 @@ class _Patch:
         elif value in self._right_constants or value.constant is not None:
             self._new_constants.setdefault(scope, []).append(value)
             self._cloned[value, scope] = value
-        elif isinstance(self._given.get(value), np.ndarray):
-            constant = self._cloned[value, scope] = Value(f"{value.name}_right", value.type, self._given[value])
+        elif isinstance(self._right_inputs.get(value), np.ndarray):
+            constant = self._cloned[value, scope] = Value(f"{value.name}_right", value.type, self._right_inputs[value])
             self._new_constants.setdefault(scope, []).append(constant)
         else:
             raise UsageError(f"'{value.name}' has no counterpart in the left model")

@@ -84,7 +84,8 @@ def saturation_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
     if node is None or node.op_type not in _BYTE_PRODUCTS:
         return []
     domain = _BYTE_PRODUCTS[node.op_type][0]
-    inputs, result = [Value(name) for name, _ in node.inputs], Value(node.name)
+    inputs: list[Value | None] = [Value(name) for name, _ in node.inputs]
+    result = Value(node.name)
     operation = Operation(node.node, node.op_type, domain, 1 if domain else 21, inputs, [result])
     try:
         (sums,) = with_paired_sums(operation).op.apply(None, [np.asarray(value) for _, value in node.inputs])

@@ -148,9 +148,9 @@ class _Search:
         left, other = self._reruns.side.model.graph, self._interventions.right
         if other.graph is None:
             return False
-        given = dict(other.bound_inputs()) if isinstance(other, ModelSide) else {}
+        right_inputs = dict(other.bound_inputs()) if isinstance(other, ModelSide) else {}
         try:
-            changed = apply_edits(left, other.graph, self._script, chosen, given)
+            changed = apply_edits(left, other.graph, self._script, chosen, right_inputs)
         except UsageError:
             return False  # not without other edits
         removed = self._interventions.removes_difference(changed)
