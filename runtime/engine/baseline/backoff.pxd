@@ -19,6 +19,8 @@ cdef enum:
     MAX_CONSECUTIVE_BINDINGS = 3
     STABLE_AFTER_EXECUTIONS = 8
     FIRST_PAUSE_EXECUTIONS = 32
+    # At this pause, attempts that fail take about 1 % of the time of the executions in Python between them.
+    MAX_PAUSE_EXECUTIONS = 8192
     # Number of requests for an omitted value after which a region writes it.
     MATERIALIZE_LIMIT = 3
 
@@ -45,13 +47,20 @@ cdef inline int binding_is_due(const RebindPolicy *b) noexcept nogil:
 
 
 cdef inline void on_binding_attempt(RebindPolicy *b) noexcept nogil:
-    b.pause = FIRST_PAUSE_EXECUTIONS if b.bound < MAX_CONSECUTIVE_BINDINGS else 4 * b.pause
+    if b.bound >= MAX_CONSECUTIVE_BINDINGS:
+        # Attempts come in pairs: a binding for a range follows from two shapes in one execution of the plan.
+        b.bound = MAX_CONSECUTIVE_BINDINGS - 2
+        b.pause = min(4 * b.pause, <int64_t>MAX_PAUSE_EXECUTIONS)
+    b.pause = max(b.pause, <int64_t>FIRST_PAUSE_EXECUTIONS)
     b.waited = 0
 
 
 cdef inline void on_bound(RebindPolicy *b, int lasting) noexcept nogil:
     """``lasting``: the binding serves many shapes."""
-    b.bound = 0 if b.stable >= STABLE_AFTER_EXECUTIONS or lasting else b.bound + 1
+    if b.stable >= STABLE_AFTER_EXECUTIONS or lasting:
+        b.bound, b.pause = 0, FIRST_PAUSE_EXECUTIONS
+    else:
+        b.bound += 1
 
 
 cdef inline void on_unbindable(RebindPolicy *b) noexcept nogil:

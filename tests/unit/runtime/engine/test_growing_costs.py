@@ -69,6 +69,19 @@ def test_nodes_stay_bound_while_shapes_grow() -> None:
         assert not unbound, case
 
 
+def test_short_runs_do_not_end_the_binding_of_longer_ones() -> None:
+    """Each run is short, and its first shape another one, so that none of them shows how shapes vary."""
+    m = model(CASES["append"][0], 23)
+    random = np.random.default_rng(0)
+    for trips, size in random.integers((0, 0), (6, 8), (100, 2)):
+        m.run({**inputs_of("append", int(trips)), "v0": np.ones(size, F)})
+    for _ in range(3):
+        m.run(inputs_of("append", 300))
+    assert m._engine is not None
+    concats = [pc for pc, i in enumerate(m.plan.code) if i.node is not None and i.node.op_type == "Concat"]
+    assert concats and all(m._engine.binder.is_native(pc) for pc in concats)
+
+
 def test_memory_stays_near_what_the_result_needs() -> None:
     trips, width = 4000, 512
     m = model(ROWS.replace(",3]", f",{width}]").replace("[3]", f"[{width}]"))
