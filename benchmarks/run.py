@@ -196,9 +196,9 @@ def _measure(options: argparse.Namespace) -> BenchmarkReport:
         part["cases"].append(case_report(CASES[name](), threads, effort))
     if not options.no_sizes:
         _progress("cost against size: iterations")
-        part["sweeps"].append(size_sweeps.iterations(threads, options.quick, options.long))
+        part["sweeps"].append(size_sweeps.sweep_iterations(threads, options.quick, options.long))
         _progress("cost against size: hidden size")
-        part["sweeps"].append(size_sweeps.hidden_size(threads, options.quick))
+        part["sweeps"].append(size_sweeps.sweep_hidden_sizes(threads, options.quick))
     _progress("")
     return {"machine": machine_info.describe(), "parts": [part]}
 

@@ -28,7 +28,7 @@ def _rows(
         yield {"size": size, "times": times, "failed": failed}
 
 
-def iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
+def sweep_iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
     """Measure the scalar loop over 10^2 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
     last = 8 if long else 5 if quick else 7
     sizes = [10**power for power in range(2, last + 1)]
@@ -40,7 +40,7 @@ def iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
     }
 
 
-def hidden_size(threads: int | None, quick: bool) -> SizeSweep:
+def sweep_hidden_sizes(threads: int | None, quick: bool) -> SizeSweep:
     """Measure the LSTM with hidden sizes of 16 to 2048, 256 if ``quick``; fewer steps for the larger ones."""
     sizes = [2**power for power in range(4, 9 if quick else 12)]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .engine.engine import Engine
 from .graph import Note, Operation, System, TensorType, Value, node_in_file
-from .openvino_trip_count import trip_count_note
+from .openvino_trip_count_deviations import trip_count_note
 from .plan.plan import LoopPlan
 from .text import count_text
 

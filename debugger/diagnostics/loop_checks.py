@@ -283,14 +283,14 @@ def _read_rows(run: NodeRun, axis: int) -> Array:
     if not size:
         return nothing
     if node.op_type == "Slice":
-        return _sliced_rows(run, axis, size)
+        return _rows_read_by_slice(run, axis, size)
     indices = np.asarray(run.inputs[1])
     if node.op_type == "GatherND":
         return indices[..., 0].reshape(-1) % size if axis == 0 and indices.ndim and indices.shape[-1] else nothing
     return indices.reshape(-1) % size if axis_of(run) % data.ndim == axis else nothing
 
 
-def _sliced_rows(run: NodeRun, axis: int, size: int) -> Array:
+def _rows_read_by_slice(run: NodeRun, axis: int, size: int) -> Array:
     openvino = run.node.domain.startswith("opset")
     starts, ends, *rest = (None if x is None else np.asarray(x).reshape(-1) for x in (*run.inputs[1:], None, None))
     steps, axes = (rest[0], rest[1]) if openvino else (rest[1], rest[0])

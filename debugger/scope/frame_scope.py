@@ -76,7 +76,7 @@ class FrameScope:
             except KeyError:
                 raise ScopeError(f"not all elements of '{name}' were recorded") from None
         if name in self._scans:
-            return self._pad_scan(self._scans[name], self._scan_elements(name))
+            return self._pad_scan(self._scans[name], self._collected_scan_elements(name))
         if name in self._last_value_outputs:
             return self._values[self._last_value_outputs[name]]
         try:
@@ -84,7 +84,7 @@ class FrameScope:
         except KeyError as error:
             raise ScopeError(str(error.args[0])) from None
 
-    def _scan_elements(self, name: str) -> Any:
+    def _collected_scan_elements(self, name: str) -> Any:
         """The elements that a scan output of the loop has collected so far, without padding."""
         try:
             return self._frame.scan_outputs[self._scans[name].outer.name]
@@ -284,7 +284,7 @@ class FrameScope:
             return np.full_like(self.value(name), iteration)
         port = self._scans.get(name)
         if port is not None and port.stack and iteration < current:
-            return _first_elements(self._scan_elements(name), iteration, port)
+            return _first_elements(self._collected_scan_elements(name), iteration, port)
         if iteration == current - 1:
             # At a boundary ``previous`` is the parameter of the last iteration, within an iteration that of the current
             # one. In both cases it is the result of the iteration before.

@@ -58,7 +58,7 @@ def enter_loop(w: LlvmWriter, k: int, loops: str) -> None:
 
 def enter_root(w: LlvmWriter, root: dict[str, Any]) -> str:
     """Load what only the outermost loop has: scan outputs and slices; return its iteration bound."""
-    bound = root_limit(w, root)
+    bound = least_iteration_limit(w, root)
     scans, slices = w.load_field("%L0", "loop.scans", "ptr"), w.load_field("%L0", "loop.slices", "ptr")
     for k in range(len(root["scans"])):
         scan = w.address(scans, k * w.offsets["scan"])
@@ -74,7 +74,7 @@ def enter_root(w: LlvmWriter, root: dict[str, Any]) -> str:
     return bound
 
 
-def root_limit(w: LlvmWriter, root: dict[str, Any]) -> str:
+def least_iteration_limit(w: LlvmWriter, root: dict[str, Any]) -> str:
     """The loop-invariant minimum of all iteration bounds (exclusive), so that one test suffices."""
     limit, trips = w.load("stop_before0"), w.load("trips0")
     endless = w.compare_integers("slt", "i64", trips, 0)

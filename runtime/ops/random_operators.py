@@ -102,7 +102,7 @@ def multinomial(p: P, x: Array, *, dtype: int = 6, sample_size: int = 1, **sourc
             expected="int32 or int64",
             got=out.name,
         )
-    return _classes(_generator(**source), _probabilities(x, True), sample_size).astype(out)
+    return _draw_classes(_generator(**source), _probabilities(x, True), sample_size).astype(out)
 
 
 def _probabilities(x: Array, logarithms: bool) -> Array:
@@ -117,7 +117,7 @@ def _probabilities(x: Array, logarithms: bool) -> Array:
     return normalized
 
 
-def _classes(generator: Generator, probabilities: Array, count: int) -> Array:
+def _draw_classes(generator: Generator, probabilities: Array, count: int) -> Array:
     samples = generator.random((len(probabilities), count))
     classes = np.empty(samples.shape, np.int64)
     for k, row in enumerate(probabilities):
@@ -166,7 +166,7 @@ def openvino_multinomial(
     generator = _openvino_generator(**source)
     probabilities = _probabilities(rows, log_probs)
     if with_replacement:
-        classes = _classes(generator, probabilities, count)
+        classes = _draw_classes(generator, probabilities, count)
     else:
         if count > np.count_nonzero(probabilities, axis=1).min(initial=rows.shape[1]):
             raise ValueError(f"Multinomial cannot draw {count} different classes from a row with fewer above 0")

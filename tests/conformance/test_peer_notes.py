@@ -40,7 +40,12 @@ from .test_diff_against import MODEL_INPUTS, SCAN, STOPS, SWAP
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
-MAKERS = ("frontends/onnx/peer_notes.py", "frontends/openvino/peer_notes.py", "run_notes.py", "openvino_trip_count.py")
+MAKERS = (
+    "frontends/onnx/peer_notes.py",
+    "frontends/openvino/peer_notes.py",
+    "run_notes.py",
+    "openvino_trip_count_deviations.py",
+)
 ORT, OV = "onnxruntime", "openvino"
 
 

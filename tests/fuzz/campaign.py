@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import bound_checks
 import converted_mutants
-import coverage_checks
+import coverage_oracle
 import diagnostic_checks
 import edge_campaign
 import equivalent_models
@@ -68,7 +68,7 @@ CASE_MODULES: Mapping[str, Any] = {
     "repro": repro_mutants,
     "statements": statement_checks,
     "bounds": bound_checks,
-    "coverage": coverage_checks,
+    "coverage": coverage_oracle,
     "portability": portability_scores,
     "diagnostics": diagnostic_checks,
     "edge": edge_campaign,

@@ -420,7 +420,7 @@ def _command_lines(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
         onnx.save(proto, path)
-        yield from _info(path, of)
+        yield from _check_info_report(path, of)
         if true.iteration_count is not None and true.iteration_count <= MAX_KEPT_BOUNDARIES:
             yield from _sweep(path, inputs, of, draw)
 
@@ -432,7 +432,7 @@ def _capture_cli_output(*words: Any) -> str:
     return out.getvalue()
 
 
-def _info(path: Path, of: DtypeLoop) -> Iterator[CheckedStatement]:
+def _check_info_report(path: Path, of: DtypeLoop) -> Iterator[CheckedStatement]:
     report = json.loads(_capture_cli_output("info", path, "--json"))
     (item,) = report["loops"]
     ports = {edge["name"]: (edge["dtype"], tuple(edge["shape"])) for edge in item["back_edges"]}

@@ -33,7 +33,7 @@ def script_of(alignment: ModelAlignment) -> EditScript:
     """The edit script of two aligned models."""
     edits = tuple(EditFinder(alignment).find())
     matched, aligned = _value_pairs(alignment)
-    return EditScript(edits, matched, aligned, _spellings(alignment))
+    return EditScript(edits, matched, aligned, _unshared_rules(alignment))
 
 
 def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Value, Value]]:
@@ -71,7 +71,7 @@ def _namesake(value: Value, others: list[Value]) -> Value:
     return next((other for other in others if other.name == value.name), others[0])
 
 
-def _spellings(alignment: ModelAlignment) -> tuple[Spelling, ...]:
+def _unshared_rules(alignment: ModelAlignment) -> tuple[Spelling, ...]:
     """The rules that only one of two models needed, or that were applied to other values."""
     reasons = {rule.name: rule.reason for rule in RULES}
     counts: dict[str, list[list[str]]] = {}

@@ -37,7 +37,7 @@ class DivergenceSearch:
         queue = [(location, key)]
         while queue and self.source is None:
             current, current_key = queue.pop(0)
-            for value, source_key in self._source_values(current, current_key):
+            for value, source_key in self._operand_values(current, current_key):
                 visit = value, source_key == key[: len(source_key)]
                 if visit in seen or value.constant is not None:
                     continue
@@ -46,7 +46,7 @@ class DivergenceSearch:
                 if next_step is not None:
                     queue.append(next_step)
 
-    def _source_values(self, location: ValueLocation, key: Key) -> list[tuple[Value, Key]]:
+    def _operand_values(self, location: ValueLocation, key: Key) -> list[tuple[Value, Key]]:
         """The values that a value is computed from."""
         source = self.layout.parameter_source(location, key)
         if source is not None:

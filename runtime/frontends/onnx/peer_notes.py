@@ -24,7 +24,7 @@ from ...graph import (
 )
 from ...graph.producers import ProducerMap
 from ...graph.slicing import normalize_axis
-from ...openvino_trip_count import trip_count_note
+from ...openvino_trip_count_deviations import trip_count_note
 from ...ops.fixed_sizes import FixedSize, fixed_sizes
 from ...text import count_text
 

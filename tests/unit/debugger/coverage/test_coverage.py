@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-import coverage_checks
+import coverage_oracle
 import loopdbg
 from loopdbg.debugger.coverage.points import PointKind, points
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
@@ -139,6 +139,6 @@ def test_ids_do_not_depend_on_where_a_model_was_read() -> None:
     assert "main ▸ Loop_4/If_2/branch/then first" in ids
 
 
-@pytest.mark.parametrize("name", coverage_checks.case_names(range(500, 530)))
+@pytest.mark.parametrize("name", coverage_oracle.case_names(range(500, 530)))
 def test_coverage_is_what_stepping_shows(name: str) -> None:
-    assert coverage_checks.judge_case(name) in ("equal", "fails")
+    assert coverage_oracle.judge_case(name) in ("equal", "fails")

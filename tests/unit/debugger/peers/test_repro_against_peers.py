@@ -12,16 +12,16 @@ import onnx
 import pytest
 
 import loopdbg
+from faults_amid_other_code import FAULTS, ReproFault
 from loopdbg.debugger.compare.running.value_comparison import Tolerance
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.debugger.reduce import initial_candidate
 from loopdbg.debugger.reduce.repro.repro import Repro, make_repro
 from loopdbg.debugger.reduce.repro.repro_report import FindingSource
-from repro_faults import FAULTS, ReproFault
 from text_models import SAMPLES, proto, sample
 
 #: One of each kind: a value, a refusal, a shape, an operator, an IR. The others are run by
-#: ``python tests/support/repro_faults.py``.
+#: ``python tests/support/faults_amid_other_code.py``.
 FAULT_NAMES = ("iteration_number", "omitted_output", "no_condition", "softmax", "relu_of_nan")
 PEER_TIMEOUT_SECONDS = 300
 

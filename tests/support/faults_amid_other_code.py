@@ -1,7 +1,7 @@
 """Ten faults and more, each in a model with much unrelated code, which a repro has to leave out.
 
-``python tests/support/repro_faults.py FOLDER`` makes a repro of each, and runs it in a fresh environment with a single
-runtime.
+``python tests/support/faults_amid_other_code.py FOLDER`` makes a repro of each, and runs it in a fresh environment with
+a single runtime.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _omit_scan_output(model: onnx.ModelProto) -> None:
     del model.graph.output[1:]
 
 
-def _unsort_nodes(model: onnx.ModelProto) -> None:
+def _put_nodes_out_of_order(model: onnx.ModelProto) -> None:
     body = _find_loop(model).attribute[0].g
     nodes = [body.node[k] for k in (1, 0, *range(2, len(body.node)))]
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
@@ -230,7 +230,7 @@ FAULTS = (
         _AGAINST_ONNXRUNTIME,
         "onnxruntime",
         4,
-        change=_unsort_nodes,
+        change=_put_nodes_out_of_order,
     ),
     ReproFault(
         "largest_of_nan",
