@@ -250,7 +250,7 @@ async def test_scene_change_switches_the_model_in_every_pane() -> None:
         await screen.line("scene C")
         assert "no limit" in screen.header
         await screen.line("lesson 11")
-        assert "stairs.onnxtxt" in screen.header and "Lesson 11 of 24" in screen.heading
+        assert "stairs.onnxtxt" in screen.header and "Lesson 11 of 29" in screen.heading
         await screen.press("i", "i", "i", "s")
         assert "stair" in screen.text("stack")
 
