@@ -145,7 +145,7 @@ def whole_course(seed: int) -> tuple[list[str], list[str]]:
 
 def test_course_is_written_as_pages(learn: Learn, tmp_path: Path) -> None:
     ran = learn(tmp_path, "--export", "html", str(tmp_path / "pages"))
-    assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 26 pages: ")
+    assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 31 pages: ")
     assert (tmp_path / "pages" / "index.html").is_file()
 
 
