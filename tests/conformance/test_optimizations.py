@@ -24,6 +24,8 @@ IN_SAMPLES = {
     "newton_sqrt.onnx": ["unread-carried"],
     "two_layer_lstm.onnx": ["scan"],
     "lessons/newton_sqrt.onnx": ["unread-carried"],
+    "lessons/append.onnxtxt": ["growing-concat"],
+    "lessons/drift.onnxtxt": ["invariant-node"],
     "lessons/climb_absent.onnxtxt": ["constant-condition"],
     "lessons/onnx_adds_2.onnxtxt": ["constant-condition"],
     "lessons/onnx_doubles_2.onnxtxt": ["constant-condition"],
