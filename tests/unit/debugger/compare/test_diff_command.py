@@ -148,7 +148,7 @@ def test_other_names_of_inputs_and_values(capsys: pytest.CaptureFixture[str], tm
             "onnxruntime cannot read loop_for.xml; compare with openvino",
         ),
         (["newton_sqrt.onnx", "nowhere.onnx"], 1, "nowhere.onnx: no such file"),
-        (["newton_sqrt.onnx", "counter.onnx"], 1, "newton_sqrt.onnx: input 'max_trips' (int64[]) is missing"),
+        (["newton_sqrt.onnx", "counter.onnx"], 1, "newton_sqrt.inputs.npz lacks the input 'max_trips' (int64[])"),
         (["loop_infinite.xml", "loop_infinite.xml"], 4, "it would never end"),
     ],
 )
