@@ -65,13 +65,13 @@ def test_a_view_at_a_boundary_is_of_one_iteration() -> None:
     x = np.array([2, 3, 5, 7], np.float32)
     session = Session(model(SLICED), {"x": x, "h0": 1.0})
     session.step(2)
-    values = build_stop_view(session, BranchHistory()).innermost.values
+    values = build_stop_view(session, BranchHistory()).selected.values
     assert [float(values[name]) for name in ("a", "e", "a2", "y")] == [3, 3, 6, 18]
     session.next_node()
-    values = build_stop_view(session, BranchHistory()).innermost.values
+    values = build_stop_view(session, BranchHistory()).selected.values
     assert [float(values[name]) for name in ("a", "e", "a2")] == [6, 5, 11]
     session.finish()
-    values = build_stop_view(session, BranchHistory()).innermost.values
+    values = build_stop_view(session, BranchHistory()).selected.values
     assert [float(values[name]) for name in ("a", "e", "a2")] == [11, 7, 18]
 
 
