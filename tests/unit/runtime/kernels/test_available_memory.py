@@ -128,7 +128,8 @@ def test_what_was_given_and_not_written_to_is_not_there(figures: Figures) -> Non
         (
             SCAN,
             {"n": 4000, "go": True, "x": np.ones(262144, np.float32)},
-            "iteration 1[0-9][0-9]: scan output 'y' needs ",
+            # Linux doubles a large buffer where it is.
+            "iteration [12][0-9][0-9]: scan output 'y' needs ",
         ),
     ],
     ids=["doubled", "carried", "scan"],
