@@ -494,8 +494,8 @@ class Model:
             ModelError: the file cannot be written.
 
         >>> report = model.optimizations(inputs, count=60, seconds=1, peer=False)
-        >>> [(item.kind, item.reason) for item in report.offered]
-        [('unread-carried', "'err' is carried, and nothing that is used depends on it")]
+        >>> [(item.kind, item.loop) for item in (*report.offered, *report.rejected)]
+        [('unread-carried', 'main ▸ sqrt')]
         """
         return load_plugin("optimizations")(self, inputs, only, count, seconds, peer, save)
 
