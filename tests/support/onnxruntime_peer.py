@@ -22,7 +22,7 @@ def run(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL_LOG_SEVERITY
     options.intra_op_num_threads = threads
-    # Without it, sums of products of bytes saturate at 16 bits on x86 processors without VNNI.
+    # Sums of products of bytes that do not saturate at 16 bits on x86 processors without VNNI: a graph optimisation.
     options.add_session_config_entry("session.x64quantprecision", "1")
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
