@@ -37,7 +37,7 @@ FAMILY = re.compile(r"font-family: ?[^;]*Fira Code[^;]*;")
 
 
 @dataclass(frozen=True)
-class Scene:
+class PictureScene:
     """A picture: what is opened (a sample model, or a lesson's number), and what is pressed. A line that begins with a
     colon is typed into the console, which is closed again."""
 
@@ -47,15 +47,15 @@ class Scene:
 
 
 SCENES = {
-    "screenshot": Scene("newton_sqrt.onnx", (*"ssss", *"nnnnnn")),
-    "lstm": Scene("lstm.xml", "sssssss"),
-    "condition": Scene("power_iteration.onnx", "ssssssssss", (120, 44)),
-    "scan": Scene("two_layer_lstm.onnx", "ssssssssss"),
-    "inspector": Scene("lstm.xml", ("s", "s", "s", "s", "2", "enter")),
-    "branches": Scene("newton_sqrt.onnx", ("s", "s", ":set x = 30", "s", "s", "s", "8")),
-    "lesson": Scene(3, ("s", "s", "s")),
-    "light": Scene("greedy_decoder.onnx", ("t", "b", "c", "s", "n", "n", "n")),
-    "tensorrt": Scene("trt/halving.py", "ssss"),
+    "screenshot": PictureScene("newton_sqrt.onnx", (*"ssss", *"nnnnnn")),
+    "lstm": PictureScene("lstm.xml", "sssssss"),
+    "condition": PictureScene("power_iteration.onnx", "ssssssssss", (120, 44)),
+    "scan": PictureScene("two_layer_lstm.onnx", "ssssssssss"),
+    "inspector": PictureScene("lstm.xml", ("s", "s", "s", "s", "2", "enter")),
+    "branches": PictureScene("newton_sqrt.onnx", ("s", "s", ":set x = 30", "s", "s", "s", "8")),
+    "lesson": PictureScene(3, ("s", "s", "s")),
+    "light": PictureScene("greedy_decoder.onnx", ("t", "b", "c", "s", "n", "n", "n")),
+    "tensorrt": PictureScene("trt/halving.py", "ssss"),
 }
 
 #: Command lines whose report is a picture, in the folder of the samples.
@@ -86,7 +86,7 @@ def _without_fonts(svg: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
 
 
-def _screen(scene: Scene) -> DebuggerScreen:
+def _screen(scene: PictureScene) -> DebuggerScreen:
     if isinstance(scene.opened, int):
         learner = Learner(
             LearnerProgress(None), KeyWording({}, lambda scene, peer: "", lambda number: ""), number=scene.opened

@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Port:
+class LayerPort:
     """An output port of a layer, or the input port of a ``Result``. A dim of -1 is unknown."""
 
     layer: int
@@ -43,8 +43,8 @@ class PortMapSlice:
 class PortMapInput:
     """A ``port_map`` input: the source, the body parameter, and the slicing."""
 
-    source: Port
-    parameter: Port
+    source: LayerPort
+    parameter: LayerPort
     sliced: PortMapSlice | None = None
 
 
@@ -52,7 +52,7 @@ class PortMapInput:
 class PortMapOutput:
     """A ``port_map`` output: a body result, its last value or the concatenation of ``count`` of them."""
 
-    result: Port
+    result: LayerPort
     joined: PortMapSlice | None = None
     count: int = -1
 
@@ -81,34 +81,34 @@ class ConstantBlob:
         return self.offsets[constant]
 
 
-class IrGraph:
+class IrGraphWriter:
     """A graph under construction: the net itself, or the body of a loop."""
 
     def __init__(self, weights: ConstantBlob | None = None) -> None:
         self.weights = weights or ConstantBlob()
         self._layers = ET.Element("layers")
         self._edges = ET.Element("edges")
-        self._outputs: dict[Port, ET.Element] = {}
+        self._outputs: dict[LayerPort, ET.Element] = {}
 
-    def body(self) -> IrGraph:
+    def body(self) -> IrGraphWriter:
         """Create a graph for a loop's body, with the same ``.bin``."""
-        return IrGraph(self.weights)
+        return IrGraphWriter(self.weights)
 
-    def parameter(self, name: str, element: str, shape: Shape) -> Port:
+    def parameter(self, name: str, element: str, shape: Shape) -> LayerPort:
         """Add an input of the graph."""
         data = {"shape": _join(shape), "element_type": element}
         [port] = self.layer("Parameter", name, [], [(element, shape)], data)
         self._name(port, name)
         return port
 
-    def result(self, source: Port, name: str) -> Port:
+    def result(self, source: LayerPort, name: str) -> LayerPort:
         """Add an output of the graph; ``name`` is also added to its tensor's names."""
         layer = len(self._layers)
         self.layer("Result", name, [source], [])
         self._name(source, name)
-        return Port(layer, 0, source.element, source.shape)
+        return LayerPort(layer, 0, source.element, source.shape)
 
-    def constant(self, name: str, value: Array) -> Port:
+    def constant(self, name: str, value: Array) -> LayerPort:
         """Add a constant, with data in the ``.bin``."""
         element = ELEMENT_TYPE[value.dtype.name]
         offset = self.weights.add(value.tobytes())
@@ -122,19 +122,19 @@ class IrGraph:
         return port
 
     def op(
-        self, kind: str, name: str, *inputs: Port, element: str = "", shape: Shape | None = None, **data: str
-    ) -> Port:
+        self, kind: str, name: str, *inputs: LayerPort, element: str = "", shape: Shape | None = None, **data: str
+    ) -> LayerPort:
         """Add an operation of opset1 with one output, by default of its first input's element type and shape."""
         first = inputs[0]
         output = (element or first.element, first.shape if shape is None else shape)
         [port] = self.layer(kind, name, inputs, [output], data)
         return port
 
-    def binary(self, kind: str, name: str, a: Port, b: Port) -> Port:
+    def binary(self, kind: str, name: str, a: LayerPort, b: LayerPort) -> LayerPort:
         """Add an arithmetic operation on ``a`` and ``b``, of the shape of ``a``."""
         return self.op(kind, name, a, b, auto_broadcast="numpy")
 
-    def compare(self, kind: str, name: str, a: Port, b: Port) -> Port:
+    def compare(self, kind: str, name: str, a: LayerPort, b: LayerPort) -> LayerPort:
         """Add a comparison of ``a`` with ``b``, of the shape of ``a``."""
         return self.op(kind, name, a, b, element="boolean", auto_broadcast="numpy")
 
@@ -142,12 +142,12 @@ class IrGraph:
         self,
         kind: str,
         name: str,
-        inputs: Sequence[Port],
+        inputs: Sequence[LayerPort],
         outputs: Sequence[tuple[str, Shape]],
         data: dict[str, str] | None = None,
         *,
         opset: str = "opset1",
-    ) -> list[Port]:
+    ) -> list[LayerPort]:
         """Add any layer and the edges into it; returns its output ports, numbered after its inputs."""
         number = len(self._layers)
         layer = ET.SubElement(self._layers, "layer", {"id": str(number), "name": name, "type": kind, "version": opset})
@@ -164,7 +164,7 @@ class IrGraph:
         if outputs:
             section = ET.SubElement(layer, "output")
             for number_of_port, (element, shape) in enumerate(outputs, start=len(inputs)):
-                port = Port(number, number_of_port, element, shape)
+                port = LayerPort(number, number_of_port, element, shape)
                 self._outputs[port] = _port(section, number_of_port, element, shape)
                 ports.append(port)
         return ports
@@ -172,11 +172,11 @@ class IrGraph:
     def tensor_iterator(
         self,
         name: str,
-        body: IrGraph,
+        body: IrGraphWriter,
         inputs: Sequence[PortMapInput],
         outputs: Sequence[PortMapOutput],
-        back_edges: Sequence[tuple[Port, Port]],
-    ) -> list[Port]:
+        back_edges: Sequence[tuple[LayerPort, LayerPort]],
+    ) -> list[LayerPort]:
         """Add a TensorIterator-1; a back edge goes from a body result to a body parameter."""
         ports = self.layer(
             "TensorIterator", name, [i.source for i in inputs], [(o.result.element, o.shape) for o in outputs]
@@ -191,16 +191,16 @@ class IrGraph:
     def loop(
         self,
         name: str,
-        body: IrGraph,
-        trip_count: Port,
-        condition: Port,
+        body: IrGraphWriter,
+        trip_count: LayerPort,
+        condition: LayerPort,
         inputs: Sequence[PortMapInput],
         outputs: Sequence[PortMapOutput],
-        back_edges: Sequence[tuple[Port, Port]],
+        back_edges: Sequence[tuple[LayerPort, LayerPort]],
         *,
-        next_condition: Port,
-        iteration: Port | None = None,
-    ) -> list[Port]:
+        next_condition: LayerPort,
+        iteration: LayerPort | None = None,
+    ) -> list[LayerPort]:
         """Add a Loop-5: ``condition`` decides on iteration 0, the body result ``next_condition`` on later ones.
 
         ``iteration`` is the body's parameter for the iteration number, if it has one.
@@ -217,7 +217,7 @@ class IrGraph:
         _port_map_entry(port_map, "output", -1, next_condition, None, purpose="execution_condition")
         return ports
 
-    def _iterate(self, body: IrGraph, back_edges: Sequence[tuple[Port, Port]]) -> ET.Element:
+    def _iterate(self, body: IrGraphWriter, back_edges: Sequence[tuple[LayerPort, LayerPort]]) -> ET.Element:
         """Add the sections of a loop to the newest layer and return its empty port_map."""
         layer = self._layers[-1]
         port_map = ET.SubElement(layer, "port_map")
@@ -228,7 +228,7 @@ class IrGraph:
         ET.SubElement(layer, "body").extend([body._layers, body._edges])
         return port_map
 
-    def _name(self, port: Port, name: str) -> None:
+    def _name(self, port: LayerPort, name: str) -> None:
         """Add a tensor name to an output port."""
         element = self._outputs[port]
         names = element.get("names")
@@ -244,7 +244,7 @@ class IrGraph:
 
 
 def _port_map_entry(
-    port_map: ET.Element, side: str, external: int, internal: Port, slicing: PortMapSlice | None, **purpose: str
+    port_map: ET.Element, side: str, external: int, internal: LayerPort, slicing: PortMapSlice | None, **purpose: str
 ) -> None:
     entry = ET.SubElement(port_map, side)
     if slicing:

@@ -10,7 +10,7 @@ import numpy as np
 import lesson_modes
 import lesson_slices_and_branches
 import onnx_models
-from ir_writer import IrGraph, PortMapInput, PortMapOutput, PortMapSlice
+from ir_writer import IrGraphWriter, PortMapInput, PortMapOutput, PortMapSlice
 from lesson_text import text_sample
 from sample import SampleModel
 
@@ -242,7 +242,7 @@ def ahead() -> SampleModel:
 def pairs() -> SampleModel:
     """A TensorIterator whose iterations yield two numbers: as rows, joined, and joined backwards."""
     count = 3
-    net = IrGraph()
+    net = IrGraphWriter()
     x = net.parameter("x", "i64", (count,))
     body = net.body()
     v = body.parameter("v", "i64", (1,))

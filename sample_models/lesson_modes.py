@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_writer import IrGraph, PortMapInput, PortMapOutput
+from ir_writer import IrGraphWriter, PortMapInput, PortMapOutput
 from lesson_text import onnx_text
 from openvino_models import NO_TRIP_COUNT, trips
 from openvino_models import always as truth
@@ -34,7 +34,7 @@ BODIES = (ModeBody("adds", "Add", "Add", "SUM", 2), ModeBody("doubles", "Add", "
 
 
 @dataclass(frozen=True)
-class LoopMode:
+class LessonMode:
     """A row: whether it is counted, and the source of the condition: "" none, ``asked``: from outside, ``true``:
     initially true. ``always``: the body yields the constant true. The number in a file's name has no meaning."""
 
@@ -45,28 +45,28 @@ class LoopMode:
 
 
 ONNX_MODES = (
-    LoopMode(3, False, ""),
-    LoopMode(1, False, "asked"),
-    LoopMode(5, False, "true"),
-    LoopMode(2, True, ""),
-    LoopMode(4, True, "asked"),
+    LessonMode(3, False, ""),
+    LessonMode(1, False, "asked"),
+    LessonMode(5, False, "true"),
+    LessonMode(2, True, ""),
+    LessonMode(4, True, "asked"),
 )
 OPENVINO_MODES = (
-    LoopMode(3, False, "true", always=True),
-    LoopMode(1, False, "asked"),
-    LoopMode(5, False, "true"),
-    LoopMode(2, True, "true", always=True),
-    LoopMode(4, True, "asked"),
+    LessonMode(3, False, "true", always=True),
+    LessonMode(1, False, "asked"),
+    LessonMode(5, False, "true"),
+    LessonMode(2, True, "true", always=True),
+    LessonMode(4, True, "asked"),
 )
 TENSORRT_MODES = (
-    LoopMode(1, False, "asked"),
-    LoopMode(5, False, "true"),
-    LoopMode(2, True, ""),
-    LoopMode(4, True, "asked"),
+    LessonMode(1, False, "asked"),
+    LessonMode(5, False, "true"),
+    LessonMode(2, True, ""),
+    LessonMode(4, True, "asked"),
 )
 
 
-def onnx_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
+def onnx_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of ONNX's table, in ONNX's text format."""
     constant = "" if body.by is None else f"<int64 by = {{{body.by}}}> "
     first = {"": "", "asked": "first = Less (x0, limit)", "true": ""}[mode.condition]
@@ -85,9 +85,9 @@ def onnx_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
     return {".onnxtxt": onnx_text("\n".join(line for line in text.splitlines() if line.strip()))}
 
 
-def openvino_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
+def openvino_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of Loop-5's table."""
-    net = IrGraph()
+    net = IrGraphWriter()
     n, x0, limit = (net.parameter(name, "i64", ()) for name in ("n", "x0", "limit"))
     inner = net.body()
     x, body_limit = inner.parameter("x", "i64", ()), inner.parameter("limit", "i64", ())
@@ -109,7 +109,7 @@ def openvino_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
     return net.files(body.name, 11)
 
 
-def tensorrt_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
+def tensorrt_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of TensorRT's table of trip limits, as a script."""
     by = "x" if body.by is None else f"network.add_constant((), np.array({body.by}, np.int32)).get_output(0)"
     count = "    loop.add_trip_limit(n, trt.TripLimit.COUNT)\n" if mode.counted else ""
@@ -150,7 +150,7 @@ def build(network):
 
 
 def _sample(
-    write: Callable[[ModeBody, LoopMode], dict[str, bytes]], body: ModeBody, mode: LoopMode
+    write: Callable[[ModeBody, LessonMode], dict[str, bytes]], body: ModeBody, mode: LessonMode
 ) -> Callable[[], SampleModel]:
     inputs: dict[str, Array] = {name: np.array(value, np.int64) for name, value in (("n", 6), ("x0", 1), ("limit", 9))}
     return lambda: SampleModel(write(body, mode), inputs)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ir_writer import IrGraph, PortMapInput, PortMapOutput, PortMapSlice
+from ir_writer import IrGraphWriter, PortMapInput, PortMapOutput, PortMapSlice
 from lesson_text import text_sample
 from sample import Array, SampleModel
 
@@ -29,7 +29,7 @@ def slicing_sample(name: str, slicing: PortMapSlice) -> SampleModel:
     size = slicing.part_size
     first, last = (v if v >= 0 else LENGTH + 1 + v for v in (slicing.start, slicing.end))
     count = abs(last - first) // abs(slicing.stride)
-    net = IrGraph()
+    net = IrGraphWriter()
     x = net.parameter("x", "i64", (LENGTH,))
     body = net.body()
     part = body.parameter("part", "i64", (size,))

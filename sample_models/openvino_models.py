@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ir_writer import IrGraph, Port, PortMapInput, PortMapOutput, PortMapSlice
+from ir_writer import IrGraphWriter, LayerPort, PortMapInput, PortMapOutput, PortMapSlice
 from sample import Array, SampleModel, uniform
 
 NO_TRIP_COUNT = -1
@@ -18,12 +18,12 @@ def f32(*values: float) -> Array:
     return np.array(values, np.float32)
 
 
-def trips(graph: IrGraph, count: int) -> Port:
+def trips(graph: IrGraphWriter, count: int) -> LayerPort:
     """A constant trip count."""
     return graph.constant("trip_count", np.array(count, np.int64))
 
 
-def always(graph: IrGraph, name: str) -> Port:
+def always(graph: IrGraphWriter, name: str) -> LayerPort:
     """A constant condition that is true."""
     return graph.constant(name, np.array(True))
 
@@ -34,7 +34,7 @@ def lstm() -> SampleModel:
     LSTMCell takes six inputs since opset4 (gates in the order f, i, c, o); the page shows the older five.
     """
     steps, features, hidden = 25, 512, 256
-    net = IrGraph()
+    net = IrGraphWriter()
     X = net.parameter("X", "f32", (1, steps, features))
     H0 = net.parameter("H0", "f32", (1, hidden))
     C0 = net.parameter("C0", "f32", (1, hidden))
@@ -80,7 +80,7 @@ def reverse_sum() -> SampleModel:
     """A backward TensorIterator: sums from the last row up, in the order of the rows."""
     rows = 6
     backward = PortMapSlice(axis=0, start=-1, end=0, stride=-1)
-    net = IrGraph()
+    net = IrGraphWriter()
     x = net.parameter("x", "f32", (rows, 2))
     start = net.parameter("start", "f32", (1, 2))
 
@@ -106,7 +106,7 @@ def reverse_sum() -> SampleModel:
 def loop_for() -> SampleModel:
     """(trip_count, true), the for loop: ten years of compound interest."""
     years = 10
-    net = IrGraph()
+    net = IrGraphWriter()
     deposit = net.parameter("deposit", "f32", (1,))
     rate = net.parameter("rate", "f32", (1,))
 
@@ -135,7 +135,7 @@ def loop_for() -> SampleModel:
 
 def loop_while() -> SampleModel:
     """(-1, cond), the while loop: halve while above a limit; an x at or below it means zero trips."""
-    net = IrGraph()
+    net = IrGraphWriter()
     x0 = net.parameter("x0", "f32", (1,))
     limit = net.parameter("limit", "f32", (1,))
     above0 = net.compare("Greater", "above_limit_at_start", x0, limit)
@@ -165,7 +165,7 @@ def loop_while() -> SampleModel:
 
 def loop_do_while() -> SampleModel:
     """(-1, true) with a condition from the body, the do-while loop: the digits of n (0 has one as well)."""
-    net = IrGraph()
+    net = IrGraphWriter()
     n0 = net.parameter("n", "i64", (1,))
 
     body = net.body()
@@ -200,7 +200,7 @@ def loop_do_while() -> SampleModel:
 
 def loop_for_condition() -> SampleModel:
     """(trip_count, cond), the for loop with condition: growth while below a limit, ``max_trips`` at most."""
-    net = IrGraph()
+    net = IrGraphWriter()
     max_trips = net.parameter("max_trips", "i64", ())
     x0 = net.parameter("x0", "f32", (1,))
     growth = net.parameter("growth", "f32", (1,))
@@ -237,7 +237,7 @@ def loop_infinite() -> SampleModel:
 
     OpenVINO loads it, but inference never returns: step it, or run it with a limit on the iterations.
     """
-    net = IrGraph()
+    net = IrGraphWriter()
     start = net.parameter("start", "f32", (1,))
 
     body = net.body()
@@ -272,7 +272,7 @@ def loop_infinite() -> SampleModel:
 def loop_slice_concat() -> SampleModel:
     """A Loop-5 with a sliced input and a concatenated output: each row times its number, and their total."""
     rows = 5
-    net = IrGraph()
+    net = IrGraphWriter()
     x = net.parameter("x", "f32", (rows, 3))
     start = net.parameter("start", "f32", (1, 3))
 
@@ -305,7 +305,7 @@ def loop_slice_concat() -> SampleModel:
     return SampleModel(net.files("loop_slice_concat", 11), {"x": x_values, "start": np.zeros((1, 3), np.float32)})
 
 
-def factorial_loop(body: IrGraph, i: Port, unit: Port) -> Port:
+def factorial_loop(body: IrGraphWriter, i: LayerPort, unit: LayerPort) -> LayerPort:
     """The inner loop of ``loop_nested``: (i + 1)!, with a trip count that depends on the outer iteration."""
     unit_count = body.constant("one", np.array([1], np.int64))
     inner_trips = body.binary("Add", "inner_trips", i, unit_count)
@@ -336,7 +336,7 @@ def factorial_loop(body: IrGraph, i: Port, unit: Port) -> Port:
 def loop_nested() -> SampleModel:
     """A Loop-5 in a Loop-5: Euler's number as 1 + 1/1! + 1/2! + ..., each factorial a loop of its own."""
     terms = 8
-    net = IrGraph()
+    net = IrGraphWriter()
     unit = net.parameter("unit", "f32", (1,))
 
     body = net.body()
