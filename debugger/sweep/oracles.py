@@ -223,9 +223,7 @@ class _RuntimeOracle(Oracle):
 
     def _first_loop_difference(self, inputs: Mapping[str, Data]) -> FirstDifference | None:
         live = compare_with_peer(self._model, inputs, self._peer, ComparisonOptions(), limit=self._max_iterations)
-        gravest = [comparison for comparison in live.comparisons if comparison.verdict is live.verdict]
-        shown = [comparison.demonstration.verdict for comparison in gravest if comparison.demonstration is not None]
-        self.rounding = shown[0] if len(shown) == len(gravest) == 1 else ""
+        self.rounding = live.rounding
         differences = [Diff(comparison).first for comparison in live.comparisons]
         return next((difference for difference in differences if difference is not None and difference.loop), None)
 

@@ -12,9 +12,9 @@ from ....runtime.model import Data, Model
 from ....runtime.ops.registry import is_random
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
-from ..proof.intervention import Reruns
-from ..proof.rounding import explain_by_rounding
-from ..report.findings import Comparison, DivergenceReason, Verdict
+from ..proof.intervention import Reruns, RerunsExhaustedError
+from ..proof.rounding import explain_by_rounding, explain_iteration_by_rounding
+from ..report.findings import Comparison, Demonstration, DivergenceReason, Verdict
 from ..running.boundary_merge import ComparisonOptions
 from ..running.loop_matching import match_loops, select_pairs
 from ..running.sides import ModelSide
@@ -22,6 +22,9 @@ from .free_running import compare_free_running, peer_outcome
 from .lockstep import Lockstep
 from .peer_limits import RunProfile
 from .peer_precision import blame_precision, openvino_tolerance, reduced_precision, usual_precision
+
+#: A loop may run longer with moved values: the most iterations, relative to those of the compared runs.
+_MAX_TRIPS_RATIO = 10
 
 
 @dataclass
@@ -49,9 +52,14 @@ class PeerComparison:
     @property
     def verdict_text(self) -> str:
         """The verdict in words; with the reason if rounding is the cause."""
-        gravest = self.verdict
-        texts = [comparison.verdict_text for comparison in self.comparisons if comparison.verdict is gravest]
-        return texts[0] if len(texts) == 1 else gravest.value
+        return f"{self.verdict.value} ({self.rounding})" if self.rounding else self.verdict.value
+
+    @property
+    def rounding(self) -> str:
+        """In words that rounding is the cause, if that is shown of every comparison with the gravest verdict."""
+        gravest = [comparison for comparison in self.comparisons if comparison.verdict is self.verdict]
+        reasons = [comparison.demonstration.verdict for comparison in gravest if comparison.demonstration is not None]
+        return reasons[-1] if len(reasons) == len(gravest) > 0 and all(reasons) else ""
 
     @property
     def error(self) -> LoopdbgError | None:
@@ -113,12 +121,8 @@ def compare_with_peer(
             seconds = time.monotonic() - start
             free_result = compare_free_running(side, side.inputs, peer, options, profile, seconds)
             comparisons.append(free_result)
-            same_by_iteration = lockstep and result.verdict in (Verdict.SAME, Verdict.STEP)
-            if same_by_iteration and free_result.verdict is Verdict.DIFFER and free_result.demonstration is None:
-                # Each iteration agrees by itself: what is left is how the loops amplify rounding.
-                distance = max((loop.growth.largest for loop in result.loops), default=0.0)
-                reruns = Reruns(side, side.most_iterations + 1, time.monotonic() - start, options.on_tick)
-                free_result.demonstration = explain_by_rounding(reruns, free_result.outputs, distance)
+            if lockstep and free_result.verdict is Verdict.DIFFER and free_result.demonstration is None:
+                _explain_by_rounding(side, result, free_result, time.monotonic() - start, options)
         except (InterruptError, KeyboardInterrupt):
             if not comparisons or not options.reports_partial:
                 raise
@@ -140,6 +144,31 @@ def compare_with_peer(
         comparisons[0].add_note(f"{peer.name} is given the network converted to ONNX")
     usual = usual_precision(peer, model.graph)
     return PeerComparison(peer.name, peer.version, peer.configuration, comparisons, usual)
+
+
+def _explain_by_rounding(
+    side: ModelSide, lockstep: Comparison, free: Comparison, seconds: float, options: ComparisonOptions
+) -> None:
+    """Test whether the loops amplify rounding: what differs iteration by iteration has to be rounding, too."""
+    longest = max([side.most_iterations, *(loop.trips.right for loop in free.loops if loop.trips)])
+    reruns = Reruns(side, _MAX_TRIPS_RATIO * (longest + 1), seconds, options.on_tick)
+    differing = [loop for loop in lockstep.loops if loop.first is not None]
+    if lockstep.verdict not in (Verdict.SAME, Verdict.STEP) and not (lockstep.verdict is Verdict.DIFFER and differing):
+        return
+    shown: list[Demonstration] = []
+    try:
+        if lockstep.verdict is Verdict.DIFFER:
+            for loop in differing:
+                demonstration = explain_iteration_by_rounding(reruns, loop)
+                if demonstration is None:
+                    return
+                shown.append(demonstration)
+        distance = max((loop.growth.largest for loop in lockstep.loops), default=0.0)
+        free.demonstration = explain_by_rounding(reruns, free.outputs, distance)
+    except RerunsExhaustedError:
+        return
+    if free.demonstration is not None:
+        lockstep.demonstration = next(iter(shown), None)
 
 
 def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:

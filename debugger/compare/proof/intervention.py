@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,7 +156,7 @@ class Interventions:
         self._firsts: dict[BoundaryPosition, Difference] = {}
         if not result.outputs and not self._trips:
             self._firsts = {
-                _difference_position(loop.left, loop.first): loop.first
+                difference_position(loop.left, loop.first): loop.first
                 for loop in result.loops
                 if loop.first is not None
             }
@@ -211,7 +211,8 @@ class _Deadline:
             self._engine.interrupt()
 
 
-def _difference_position(loop: str, difference: Difference) -> BoundaryPosition:
+def difference_position(loop: str, difference: Difference) -> BoundaryPosition:
+    """The boundary that has the values of a difference."""
     return BoundaryPosition(loop, difference.entry, 0 if difference.iteration is None else difference.iteration + 1)
 
 
@@ -237,6 +238,10 @@ def _has_value(boundary: Boundary | None, first: Difference, tolerance: Toleranc
         return False
     if first.role == "condition":
         return bool(boundary.condition == first.right)
-    values: Sequence[Mapping[str, Any]] = (boundary.carried, boundary.scanned)
-    value = values[first.role == "scan"].get(first.name)
-    return not compare(value, first.right, tolerance, loose_shape=first.role == "scan").kind
+    return not compare(boundary_value(boundary, first), first.right, tolerance, loose_shape=first.role == "scan").kind
+
+
+def boundary_value(boundary: Boundary, difference: Difference) -> Any:
+    """The value at a boundary that a difference is about, carried or scanned; None if there is none."""
+    values: Mapping[str, Any] = boundary.scanned if difference.role == "scan" else boundary.carried
+    return values.get(difference.name)

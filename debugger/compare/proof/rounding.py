@@ -13,10 +13,10 @@ import numpy as np
 from ....runtime.graph import Graph, Value
 from ....runtime.model import Data, Model
 from ...value_text import number_text
-from ..report.findings import Demonstration, Difference
+from ..report.findings import Demonstration, Difference, LoopFindings
 from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare
-from .intervention import Reruns
+from .intervention import Reruns, boundary_value, difference_position
 from .rounding_noise import is_movable, move, random_steps, with_moved_loop_values
 from .tipped_values import TippedValueSearch, has_quantizers
 
@@ -24,6 +24,8 @@ from .tipped_values import TippedValueSearch, has_quantizers
 _MAX_INPUT_ATTEMPTS, _MAX_LOOP_ATTEMPTS = 6, 4
 #: The most units in the last place by which two runtimes round differently in one iteration.
 _MAX_UNITS = 64
+#: The same of what one iteration begins with, if the values after it are compared.
+_MAX_ITERATION_UNITS = 4
 #: An output moves as far as it differs if it moves by this part of the difference: both are equally random.
 _AS_FAR_FRACTION = 0.5
 #: Where an output moves by less than this part of its difference, further attempts of the same kind are not made,
@@ -148,6 +150,39 @@ def explain_by_rounding(reruns: Reruns, differences: Sequence[Difference], dista
     sides = ModelSide(side.model, side.inputs), ModelSide(Model(graph), {**side.inputs, **moved})
     tipped = TippedValueSearch(*sides).find()
     return replace(rounding_demonstration(response, differences, reruns), tipped=tipped)
+
+
+def explain_iteration_by_rounding(reruns: Reruns, findings: LoopFindings) -> Demonstration | None:
+    """Test whether rounding explains the first value that differs after one iteration which began with equal values:
+    it moves as far if what the iteration begins with moves by a unit in the last place. None if it does not explain it,
+    or for nested loops and initial values.
+
+    Raises:
+        InterruptError: Ctrl-C.
+    """
+    first = findings.first
+    loop = next((info.loop for info in reruns.side.loops if info.path == findings.left), None)
+    if first is None or loop is None or not first.iteration or first.delta.kind != "value":
+        return None
+    position = difference_position(findings.left, first)
+    for units in (1, _MAX_ITERATION_UNITS):
+        for seed in range(_MAX_LOOP_ATTEMPTS):
+            graph = with_moved_loop_values(reruns.side.model.graph, seed, units, only=(loop, first.iteration))
+            run = None if graph is None else reruns.run(graph, positions=[position], to_end=False)
+            boundary = None if run is None else run.boundaries.get(position)
+            value = None if boundary is None else boundary_value(boundary, first)
+            if value is None:
+                continue
+            distance = compare(first.left, value, _EXACT).absolute
+            if _AS_FAR_FRACTION * first.delta.absolute <= distance:
+                amount = "one unit" if units == 1 else f"up to {units} units"
+                text = (
+                    f"moving what '{loop.name}' carries into iteration {first.iteration} by {amount} in the last place"
+                    f" moves '{first.name}' by {_number_text(distance)}, and the difference is"
+                    f" {_number_text(first.delta.absolute)}"
+                )
+                return Demonstration("rounding", text, reruns.count)
+    return None
 
 
 def rounding_demonstration(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,10 +35,22 @@ def random_steps(generator: np.random.Generator, data: Array, units: int = 1) ->
     return generator.integers(-units, units + 1, data.shape)
 
 
-def with_moved_loop_values(graph: Graph, seed: int, units: int = 1) -> Graph | None:
-    """A copy of a graph, for one run, whose loops carry floats moved by up to some units in the last place, at random
-    in each iteration; None if no loop carries floats."""
-    mover = _LoopValueMover(np.random.default_rng(seed), units)
+def with_moved_loop_values(
+    graph: Graph, seed: int, units: int = 1, only: tuple[Loop, int] | None = None
+) -> Graph | None:
+    """A copy of a graph, for one run, whose loops carry floats moved by up to some units in the last place, at random.
+
+    Args:
+        graph: the graph.
+        seed: of the random numbers.
+        units: the most units in the last place.
+        only: a loop that runs once and the iteration before which its values are moved; otherwise those of all loops
+            are moved in each iteration.
+
+    Returns:
+        The copy; None if no such loop carries floats.
+    """
+    mover = _LoopValueMover(np.random.default_rng(seed), units, only)
     new = mover.graph(graph)
     return new if mover.count else None
 
@@ -44,8 +58,8 @@ def with_moved_loop_values(graph: Graph, seed: int, units: int = 1) -> Graph | N
 class _LoopValueMover:
     """Copies graphs; ``count``: the carried values that are moved."""
 
-    def __init__(self, generator: np.random.Generator, units: int) -> None:
-        self._generator, self._units = generator, units
+    def __init__(self, generator: np.random.Generator, units: int, only: tuple[Loop, int] | None) -> None:
+        self._generator, self._units, self._only = generator, units, only
         self.count = 0
 
     def graph(self, graph: Graph) -> Graph:
@@ -63,7 +77,8 @@ class _LoopValueMover:
 
     def _loop(self, loop: Loop) -> Loop:
         new, body = copy.copy(loop), self.graph(loop.body)
-        edges = {edge: self._edge(edge, body) for edge in loop.back_edges}
+        moves = self._only is None or loop is self._only[0]
+        edges = {edge: self._edge(edge, body) if moves else edge for edge in loop.back_edges}
         new.body, new.back_edges = body, list(edges.values())
         new.last_values = [copy.copy(last) for last in loop.last_values]
         for last in new.last_values:
@@ -77,7 +92,7 @@ class _LoopValueMover:
             return edge
         self.count += 1
         moved = Value(f"{edge.result.name}_moved", edge.result.type)
-        operator = ResolvedOperator(self._moved, {}, native=False, pure=False)
+        operator = ResolvedOperator(self._function(), {}, native=False, pure=False)
         body.nodes = [
             *body.nodes,
             ResolvedOperation(moved.name, "Move", "", 1, [edge.result], [moved], {}, op=operator),
@@ -85,5 +100,12 @@ class _LoopValueMover:
         body.outputs = [*body.outputs, moved]
         return BackEdge(edge.initial, edge.param, moved)
 
-    def _moved(self, p: Any, data: Any) -> Any:
-        return move(data, random_steps(self._generator, data, self._units)) if is_movable(data) else data
+    def _function(self) -> Callable[[Any, Any], Any]:
+        iterations = itertools.count(1)
+
+        def moved(p: Any, data: Any) -> Any:
+            iteration = next(iterations)
+            moves = self._only is None or iteration == self._only[1]
+            return move(data, random_steps(self._generator, data, self._units)) if moves and is_movable(data) else data
+
+        return moved

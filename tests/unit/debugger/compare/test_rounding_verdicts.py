@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from diff_checks import compare_models, report_text
 from loopdbg.debugger.compare.proof.intervention import Reruns
-from loopdbg.debugger.compare.proof.rounding import explain_by_rounding, rounding_response
+from loopdbg.debugger.compare.proof.rounding import (
+    explain_by_rounding,
+    explain_iteration_by_rounding,
+    rounding_response,
+)
 from loopdbg.debugger.compare.proof.rounding_noise import move
-from loopdbg.debugger.compare.report.findings import Demonstration, Verdict
+from loopdbg.debugger.compare.report.findings import Demonstration, Difference, LoopFindings, Verdict
 from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.compare.running.value_comparison import Tolerance, compare
 from text_models import model
 
 F32 = np.float32
@@ -117,3 +123,32 @@ def test_rounding_does_not_explain_a_loop_that_amplifies_nothing() -> None:
     side = ModelSide(left, FEEDS)
     assert list(side.boundaries()) and differences
     assert explain_by_rounding(Reruns(side, 61, 1.0), differences, 1e-7) is None
+
+
+#: What is carried is shifted in each iteration.
+CANCELLATION = """g (float[2] x, int64 n) => (float[2] y) <bool go = {1},
+float[2] shift = {1, 1.00001}, float one = {1}> {
+  y = Loop (n, go, x) <body = step (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
+    c2 = Identity (c)
+    s = Mul (h, shift)
+    d = Sub (s, one)
+    h2 = Add (one, d)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(("factor", "explained"), [(1 + 2e-7, True), (1.001, False)])
+def test_rounding_explains_an_iteration_if_its_values_move_as_far(factor: float, explained: bool) -> None:
+    inputs = {"x": F32([1.1, 1.2]), "n": np.int64(3)}
+    side = ModelSide(model(CANCELLATION), inputs)
+    at_two = next(boundary for boundary in side.boundaries() if boundary.iteration == 2)
+    (name, ours), *_ = at_two.carried.items()
+    theirs = ours * F32(factor)
+    delta = compare(ours, theirs, Tolerance(0.0, 0.0))
+    (loop,) = side.loops
+    first = Difference("carried", name, name, delta, loop.path, iteration=1, left=ours, right=theirs)
+    findings = LoopFindings(loop.path, loop.path, "path", first=first)
+    shown = explain_iteration_by_rounding(Reruns(side, 4, 1.0), findings)
+    assert (shown is not None) is explained
+    if shown is not None:
+        assert shown.verdict == "rounding" and "carries into iteration 1 by one unit" in shown.text
