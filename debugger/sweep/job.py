@@ -64,6 +64,11 @@ class SweepSpec:
         if len(set(self.measures)) < len(self.measures):
             raise UsageError("a measure is given twice")
 
+    @property
+    def process_timeout(self) -> float | None:
+        """The seconds after which a process does not end a case by itself: each side may take the timeout."""
+        return None if self.timeout is None else 2 * self.timeout if self.against else self.timeout
+
     def as_json(self) -> dict[str, object]:
         """Return the fields that rows depend on."""
         return {

@@ -96,7 +96,7 @@ class WorkerPool:
                 ready, _, _ = select.select(active, [], [], _POLL_INTERVAL_SECONDS)
                 batches = [batch for worker in ready for batch in self._receive(worker, schedule)]
                 for worker in active:
-                    if worker.task is not None and worker.is_hanging(self._jobs[worker.task.job].spec.timeout):
+                    if worker.task is not None and worker.is_hanging(self._jobs[worker.task.job].spec.process_timeout):
                         batches += self._handle_hang(worker, schedule)
         finally:
             # A consumer that stops early leaves busy processes.
@@ -149,8 +149,9 @@ class WorkerPool:
             yield from self._handle_open_failure(worker, schedule, "it does not come back")
             return
         worker.task = None
-        timeout = self._jobs[task.job].spec.timeout
-        message = f"no end within {timeout:g} s, in an operator or outside of any loop"
+        spec = self._jobs[task.job].spec
+        place = f"in {spec.against}, in an operator" if spec.against else "in an operator"
+        message = f"no end within {spec.process_timeout:g} s, {place} or outside of any loop"
         yield self._failed_batch(task.job, number, Status.TIMEOUT, message)
         self._requeue_rest(worker, task, number, schedule)
 

@@ -54,7 +54,7 @@ def replay_command(entry: Mapping[str, Any], options: argparse.Namespace, folder
     inputs = ["--inputs", str(folder / entry["case"])]
     kind, model = entry["kind"], options.model
     limit = ["--max-iterations", str(options.max_iterations or DEFAULT_MAX_ITERATIONS)]
-    if kind == FindingKind.DIFFERS:
+    if kind == FindingKind.DIFFERS or (kind == FindingKind.TIMEOUT and options.against):
         other = ["--against", options.against] if is_peer(options.against) else [options.against]
         return shlex.join(["loopdbg", "diff", model, *other, *inputs])
     words = ["loopdbg", "run", model, *inputs]
