@@ -8,6 +8,7 @@ leaves out all that is written for x86, as on other processors.
 import os
 import re
 import sys
+import sysconfig
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -135,6 +136,9 @@ class BuildExtensions(build_ext):
 
 
 def extensions() -> list[Extension]:
+    # Without the declaration that nothing has tested, importing a module would turn the GIL on for the whole program.
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        sys.exit("loopdbg is untested without the GIL: install it for a Python that is not free-threaded")
     # A checkout without symbolic links (core.symlinks=false) has small text files in their place.
     if not os.path.isdir("src/loopdbg/runtime"):
         sys.exit("src/loopdbg/runtime is not a link to runtime/; check out with symbolic links enabled")

@@ -1,6 +1,7 @@
-"""setup.py: what is compiled again when a header changes, and which modules are compiled for speed."""
+"""setup.py: what is compiled again when a header changes, which modules are compiled for speed, what it refuses."""
 
 import runpy
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,9 @@ def test_a_kernel_is_compiled_again_for_its_own_headers_alone() -> None:
 )
 def test_what_runs_without_the_gil_is_compiled_for_speed(text: str, hot: bool) -> None:
     assert bool(setup["HOT"].search(text)) is hot
+
+
+def test_free_threaded_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    with pytest.raises(SystemExit, match="not free-threaded"):
+        setup["extensions"]()
