@@ -131,6 +131,15 @@ def trace(recording: Path) -> Iterator[loopdbg.Trace]:
         yield opened
 
 
+class ExampleRunner(doctest.DocTestRunner):
+    """Lets an example skip its test, which doctest takes for an error."""
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        if isinstance(exc_info[1], pytest.skip.Exception):
+            raise exc_info[1]
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 @pytest.mark.parametrize(("name", "value"), documented(), ids=lambda item: item if isinstance(item, str) else "")
 def test_the_example_of_a_name(
     name: str, value: Any, recording: Path, trace: loopdbg.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,4 +153,4 @@ def test_the_example_of_a_name(
     assert test.examples, f"{name} has no example"
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     output = io.StringIO()
-    assert not doctest.DocTestRunner(optionflags=options).run(test, out=output.write).failed, output.getvalue()
+    assert not ExampleRunner(optionflags=options).run(test, out=output.write).failed, output.getvalue()
