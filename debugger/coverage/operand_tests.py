@@ -6,6 +6,7 @@ where there are none. Comparisons with NaN are false, so that NaN goes neither w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -21,6 +22,8 @@ from ...runtime.ops.primitives import NoNativeKernel
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
+#: Elements of which one that is true is found without a reduction.
+_FEW_ELEMENTS = 128
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,16 @@ def _any(p: P, x: T) -> T:
     """Whether any element is true; of none: false."""
     if 0 in x.shape:
         return p.constant(np.array(False))
-    return p.reduce(np.logical_or, x, range(len(x.shape)), False) if x.shape else x
+    count = math.prod(x.shape)
+    if not isinstance(count, int) or count > _FEW_ELEMENTS:  # not one that varies (symbolic_extents.py)
+        return p.reduce(np.logical_or, x, range(len(x.shape)), False)
+    # Scalar programs have no reduction of their own, but elementwise operations on (overlapping) halves.
+    x = p.reshape(x, (count,))
+    while count > 1:
+        half = 1 << (count - 1).bit_length() - 1
+        x = p.map(np.logical_or, *(p.slice(x, (start,), (1,), (half,)) for start in (0, count - half)))
+        count = half
+    return p.reshape(x, ())
 
 
 def _both(p: P, *tests: T) -> T:

@@ -1,8 +1,9 @@
 """Records which coverage points a run hits.
 
-A point is a predicate that the engine evaluates at the boundaries of its loop, in native code, until it is true for the
-first time; the predicate is then removed. What a run hits early costs nothing later, and what it never hits costs one
-evaluation an iteration.
+What the totals of a loop say needs no look. Any other point is a predicate that the engine evaluates at the boundaries
+of its loop, in native code, until it is true for the first time; the predicate is then removed, or, for runs that are
+each looked at by themselves, disabled until the next one. What a run hits early costs nothing later, and what it never
+hits costs one evaluation an iteration.
 
 At the boundary after an iteration, the slots of what enters the body hold the values of the next iteration. A predicate
 reads what the body computed, and previous carried values, at that boundary ("after"); or, where it reads a part of a
@@ -36,6 +37,7 @@ from .report import Coverage
 
 _EAGER = EagerPrimitives()
 _INT64 = np.dtype(np.int64)
+_LENGTHS = (ZERO, SINGLE, MANY)
 #: Elements of a value that may be kept for a predicate that is not evaluated.
 _SMALL_ELEMENTS = 1024
 P = Any
@@ -124,23 +126,35 @@ class CoverageRecorder:
         self._digest = ""
         self._claimed = threading.Lock()
         self._index = {plan.loop: plan.index for plan in model.plan.loops}
+        self._outermost = {plan.index for plan in model.plan.loops if plan.parent < 0}
         self._placements = [_Placement(self.engine, plan) for plan in model.plan.loops]
         self._positions = {
             ins.node: pc
             for pc, ins in enumerate(model.plan.code)
             if ins.node is not None and ins.kind in (Opcode.NODE, Opcode.BRANCH)
         }
-        #: All that is looked at, in one of four ways.
+        #: What the totals say: of a loop, by itself and by kind and way; of its nodes.
+        self._loop_points: dict[tuple[int, PointKind, str], list[str]] = {}
+        self._node_sites = [site for site in self.sites if site.point.kind is PointKind.NODE]
+        for site in self.sites:
+            if site.node is None:
+                key = (self._index[site.loop], site.point.kind, site.point.way)
+                self._loop_points.setdefault(key, []).append(site.point.id)
+        #: All else is looked at, in one of four ways.
+        self._operand_sites = [s for s in self.sites if s.node is not None and s.point.kind is not PointKind.NODE]
+        self._branch_sites = [site for site in self._operand_sites if site.taken is not None]
         self._watched: set[PointSite] = set()
         self._predicates: dict[int, _Watch] = {}
         #: Hit predicates that the next run looks at again: removed ones would have to be bound again.
         self._paused: list[_Watch] = []
         self._traps: dict[int, list[_Watch]] = {}
+        self._has_traps = False
         #: What is evaluated where an outermost loop ends, and the loops that ended in this run.
         self._ends: dict[int, list[_Watch]] = {}
         self._ended: set[int] = set()
         #: What follows from the number of iterations: indices that are the iteration number.
         self._counted: list[_Watch] = []
+        self._reached: dict[tuple[Any, ...], bool] = {}
         #: Points in branches, until the branch is taken: before that, its values do not exist.
         self._waiting: dict[tuple[If, bool], list[PointSite]] = {}
         #: Hits in iterations that had not ended: id, loop, entry, iteration.
@@ -170,7 +184,7 @@ class CoverageRecorder:
             self.engine.monitor.enable_predicate(watch.key, watch.is_enabled)
         self._paused.clear()
         taken = self._branches_taken()
-        for site in self.sites:
+        for site in self._operand_sites:
             if site.point.id not in self.hits and site not in self._watched:
                 self._watch(site, not site.guards or site.guards[-1] in taken)
         self.set_stops()
@@ -185,7 +199,7 @@ class CoverageRecorder:
             for key in self.engine.monitor.hits:
                 if key in self._predicates:
                     self._hit_predicate(self._predicates[key])
-            if not self._accumulates and self._is_outermost(index) and self.engine.loop_state(index)[0] > 1:
+            if not self._accumulates and index in self._outermost and self.engine.loop_state(index)[0] > 1:
                 # It is not entered again.
                 for watch in [w for w in self._predicates.values() if w.index == index and w.when == FIRST]:
                     self._retire(watch)
@@ -204,16 +218,16 @@ class CoverageRecorder:
             _, entries, *_ = self.engine.loops.totals(loop)
             if entries == entry and self.engine.loop_state(loop)[0] <= iteration:
                 self.hits.discard(point)
-        events: set[tuple[int, PointKind, str]] = set()
+        for key in self.engine.monitor.latched:
+            self.hits.add(self._predicates[key].site.point.id)
         for plan in self.engine.plan.loops:
-            if self._is_outermost(plan.index) and plan.index not in self._ended:
+            if plan.index in self._outermost and plan.index not in self._ended:
                 # It ended while the run was looked at for repetitions.
                 self._at_end(plan.index)
-            events |= {(plan.index, kind, way) for kind, way in self._totals(plan)}
-        events.add((index, PointKind.TERMINATION, NEVER if event == "limit" or event.startswith("loop ") else ""))
-        for site in self.sites:
-            if site.node is None and (self._index[site.loop], site.point.kind, site.point.way) in events:
-                self.hits.add(site.point.id)
+            for kind, way in self._totals(plan):
+                self.hits.update(self._loop_points.get((plan.index, kind, way), ()))
+        if event == "limit" or event.startswith("loop "):
+            self.hits.update(self._loop_points.get((index, PointKind.TERMINATION, NEVER), ()))
         self._add_nodes()
         self.hits.update(watch.site.point.id for watch in self._counted if self._is_reached(watch))
         if self._claimed.locked():
@@ -225,14 +239,11 @@ class CoverageRecorder:
 
     # -- watching
 
-    def _watch(self, site: PointSite, exists: bool = True) -> _Watch | None:
-        """Look at a point from now on; None: the totals of the run say it. ``exists``: its branch was taken before."""
+    def _watch(self, site: PointSite, exists: bool = True) -> _Watch:
+        """Look at a point of a node from now on. ``exists``: its branch was taken before."""
         point, index = site.point, self._index[site.loop]
+        assert site.node is not None
         self._watched.add(site)
-        if point.kind is PointKind.ITERATIONS and not self._is_outermost(index):
-            return self._watch_iterations(site, index)
-        if site.node is None or point.kind is PointKind.NODE:
-            return None
         guards = tuple((_condition(node), taken) for node, taken in site.guards)
         when = ""
         if site.test is not None:
@@ -260,7 +271,7 @@ class CoverageRecorder:
         """Whether a point is about an index that is the iteration number, in every iteration of an outermost loop."""
         kinds = [self._kind(watch.index, value) for value in watch.operands]
         is_index = watch.site.point.kind is PointKind.INDEX and kinds == ["outer", "iteration"]
-        return is_index and not watch.guards and self._is_outermost(watch.index)
+        return is_index and not watch.guards and watch.index in self._outermost
 
     def _is_reached(self, watch: _Watch) -> bool:
         """Whether an iteration had an index at the end of its range."""
@@ -269,13 +280,13 @@ class CoverageRecorder:
         iterations, *_ = self.engine.loops.totals(watch.index)
         if indexed is None or number is None:
             return False
-        tensor = np.broadcast_to(np.zeros((), indexed[0]), indexed[1])
-        ends = {0, *(size - 1 for size in indexed[1])}
-        return any(
-            as_boolean(watch.test(_EAGER, tensor, np.full(number[1], end, number[0])))
-            for end in ends
-            if 0 <= end < iterations
-        )
+        ends = tuple(end for end in {0, *(size - 1 for size in indexed[1])} if 0 <= end < iterations)
+        key = (watch, indexed, number, ends)
+        if key not in self._reached:
+            tensor = np.broadcast_to(np.zeros((), indexed[0]), indexed[1])
+            answers = (watch.test(_EAGER, tensor, np.full(number[1], end, number[0])) for end in ends)
+            self._reached[key] = any(map(as_boolean, answers))
+        return self._reached[key]
 
     def _kind(self, index: int, value: Value) -> str:
         return self._placements[index].kind(self._slot(value))
@@ -315,7 +326,7 @@ class CoverageRecorder:
             return _all(p, answers)
 
         self._add_predicate(watch, function, needs_body=True)
-        if when == LAST and self._is_outermost(index):
+        if when == LAST and index in self._outermost:
             # Evaluated once, where the loop ends; its slots are kept until then.
             self.engine.monitor.enable_predicate(watch.key, False)
             watch.is_enabled = False
@@ -339,21 +350,6 @@ class CoverageRecorder:
 
         self._add_predicate(watch, function, needs_body=False)
 
-    def _watch_iterations(self, site: PointSite, index: int) -> _Watch:
-        end_slots = self._end_slots(index)
-        watch = _Watch(site, index, (), (), _truth(True), is_after=True)
-        watch.slots = (self.engine.monitor.iteration_slot(index), *end_slots)
-        way, end = site.point.way, self._end_test(index)
-
-        def function(p: P, number: T, *read: T) -> T:
-            if way == MANY:
-                return p.map(np.greater, number, constant(p, 1, _INT64))
-            wanted = p.map(np.equal, number, constant(p, 0 if way == ZERO else 1, _INT64))
-            return p.map(np.logical_and, wanted, end(p, number, *read))
-
-        self._add_predicate(watch, function, needs_body=False)
-        return watch
-
     def _add_predicate(self, watch: _Watch, function: Callable[..., T], needs_body: bool) -> None:
         watch.test = safe_test(function)
         monitor = self.engine.monitor
@@ -365,14 +361,14 @@ class CoverageRecorder:
         monitor, plan = self.engine.monitor, self.engine.plan.loops[index]
         counted = [entry.outer for entry in plan.slices] if plan.loop.counted_by_slices else []
         # Scalar programs know the trip counts of inner loops by the values that they are taken from.
-        trips = monitor.trip_count_slot(index) if self._is_outermost(index) or plan.trip_count < 0 else plan.trip_count
+        trips = monitor.trip_count_slot(index) if index in self._outermost or plan.trip_count < 0 else plan.trip_count
         return (monitor.condition_slot(index), trips, *counted)
 
     def _end_test(self, index: int) -> Callable[..., T]:
         """Whether the loop ends at this boundary (termination.h)."""
         plan = self.engine.plan.loops[index]
         # Otherwise a negative trip count is zero.
-        is_signed = self._is_outermost(index) or plan.trip_count < 0 or plan.loop.minus_one_is_no_limit
+        is_signed = index in self._outermost or plan.trip_count < 0 or plan.loop.minus_one_is_no_limit
 
         def test(p: P, number: T, condition: T, trips: T, *sliced: T) -> T:
             trips = cast(p, p.reshape(trips, ()), _INT64)
@@ -389,14 +385,13 @@ class CoverageRecorder:
 
         return test
 
-    def _is_outermost(self, index: int) -> bool:
-        return self.engine.plan.loops[index].parent < 0
-
     # -- at a stop
 
     def set_stops(self) -> None:
         """Set the stops that are needed from here on; others stay."""
-        self.engine.set_traps(self._traps)
+        if self._traps or self._has_traps:
+            self.engine.set_traps(self._traps)
+            self._has_traps = bool(self._traps)
         for index, watches in self._ends.items():
             if watches:
                 self.engine.stop_at_end(index)
@@ -424,6 +419,9 @@ class CoverageRecorder:
         """Do not look at a point again in this run."""
         if self._accumulates or watch.guards or not all(self._is_kept(watch.index, value) for value in watch.operands):
             self._remove(watch)
+        elif watch.is_after and not watch.when and watch.site.taken is None:
+            # Later runs need no stop for it.
+            self.engine.monitor.latch_predicate(watch.key)
         else:
             self._paused.append(self._predicates.pop(watch.key))
             self.engine.monitor.enable_predicate(watch.key, False)
@@ -448,7 +446,7 @@ class CoverageRecorder:
         for inner in self._waiting.pop((site.node, site.taken), ()):
             self._watched.discard(inner)
             inside = self._watch(inner)
-            if inside is not None and inside.is_after and self._is_true_at_boundary(inside):
+            if inside.is_after and self._is_true_at_boundary(inside):
                 self._hit_predicate(inside)
 
     def _is_true_at_boundary(self, watch: _Watch) -> bool:
@@ -476,7 +474,7 @@ class CoverageRecorder:
         return self.engine.loop_state(index)[3] is not None
 
     def _branches_taken(self) -> set[tuple[Node | None, bool | None]]:
-        return {(site.node, site.taken) for site in self.sites if site.taken is not None and site.point.id in self.hits}
+        return {(site.node, site.taken) for site in self._branch_sites if site.point.id in self.hits}
 
     def _is_tested(self, site: PointSite) -> bool:
         """Whether a node belongs to a condition that is tested before its iteration, also where that does not run."""
@@ -501,24 +499,20 @@ class CoverageRecorder:
 
     def _totals(self, plan: LoopPlan) -> Iterator[tuple[PointKind, str]]:
         """What the totals of a loop say of its entries."""
-        iterations, entries, reasons, _ = self.engine.loops.totals(plan.index)
+        _, _, reasons, _ = self.engine.loops.totals(plan.index)
         yield from ((PointKind.TERMINATION, reason.value) for reason in reasons)
-        if entries and self._is_outermost(plan.index):
-            if iterations > 1:
-                yield PointKind.ITERATIONS, MANY
-            elif reasons:
-                yield PointKind.ITERATIONS, SINGLE if iterations else ZERO
+        lengths = self.engine.loops.entry_lengths(plan.index)
+        yield from ((PointKind.ITERATIONS, way) for way, count in zip(_LENGTHS, lengths, strict=True) if count)
 
     def _add_nodes(self) -> None:
         """A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended."""
         taken = self._branches_taken()
-        for site in self.sites:
-            if site.point.kind is not PointKind.NODE:
-                continue
-            iterations, _, reasons, _ = self.engine.loops.totals(self._index[site.loop])
+        totals = [self.engine.loops.totals(plan.index) for plan in self.engine.plan.loops]
+        for site in self._node_sites:
             if site.guards:
                 ran = site.guards[-1] in taken
             else:
+                iterations, _, reasons, _ = totals[self._index[site.loop]]
                 ran = iterations > 0 or (StoppedBy.CONDITION in reasons and self._is_tested(site))
             if ran:
                 self.hits.add(site.point.id)

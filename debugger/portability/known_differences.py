@@ -580,6 +580,28 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         evidence=(),
         remedy="export without the If: squeeze or keep the dimension in both cases",
     ),
+    "B94": KnownDifference(
+        "ReduceMax, ReduceMin, ArgMax and ArgMin of NaN: onnxruntime takes NaN only where it comes first; in OpenVINO, also"
+        " in TopK, its place decides what is taken",
+        {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
+        ("values", "trips"),
+        remedy="replace NaN before: Where of IsNaN",
+        needs_run=True,
+    ),
+    "B95": KnownDifference(
+        "OpenVINO's TopK of one element along the last axis may select another one of equal numbers than the first",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        remedy="use ArgMax or ArgMin",
+        needs_run=True,
+    ),
+    "B96": KnownDifference(
+        "OpenVINO's ReduceMax of negative infinities only, and ReduceMin of positive ones, is a finite number",
+        {OPENVINO: DIFFERS},
+        ("values", "trips"),
+        remedy="mask with a finite number instead of an infinity",
+        needs_run=True,
+    ),
     "S1": KnownDifference(
         "an element type that the operator does not list in this version of its operator set",
         {ONNXRUNTIME: NO, SPECIFICATION: NO},

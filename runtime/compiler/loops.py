@@ -224,6 +224,8 @@ class LoopCode:
         w.fetch_add(f"%iterations{number}", i)
         reason = w.select(refused, "i32", str(numbers["BY_CONDITION"]), str(numbers["BY_TRIP_COUNT"]))
         w.fetch_add(w.address(f"%by_reason{number}", w.multiply(w.assign(f"zext i32 {reason} to i64"), 8)), 1)
+        length = w.select(w.compare_integers("slt", "i64", i, 2), "i64", i, "2")
+        w.fetch_add(w.address(f"%by_length{number}", w.multiply(length, 8)), 1)
         self.store("ended", reason, "i32")
         for source, to in self.loop["outs"]:
             self.registers.move(source, to)

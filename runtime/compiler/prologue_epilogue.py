@@ -52,7 +52,7 @@ def enter_loop(w: LlvmWriter, k: int, loops: str) -> None:
         w.emit(f"%{name}{k} = alloca {t}")
         w.store(f"{name}{k}", w.load_field(f"%L{k}", f"loop.{name}", t), t)
     w.name_field(f"parts{k}", f"%L{k}", "loop.parts", "i64")
-    for name in ("iterations", "entries", "by_reason", "history"):
+    for name in ("iterations", "entries", "by_reason", "by_length", "history"):
         w.name_field(f"{name}{k}", f"%L{k}", f"loop.{name}")
 
 

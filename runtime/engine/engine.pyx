@@ -147,6 +147,8 @@ cdef class Engine:
             self.s.loops[k].seconds = 0
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
+            for j in range(3):
+                self.s.loops[k].by_length[j] = 0
         self.binder.invalidate()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
@@ -431,7 +433,9 @@ cdef class Engine:
         cdef LoopState *loop = self.s.loops + index
         cdef int stop_reasons = self.s.stop_reasons
         loop.reported = 1
-        self.monitor.hits = self.monitor.true_predicates(index) if stop_reasons & 4 else ()
+        self.monitor.hits = ()
+        if stop_reasons & 4 and not self.monitor.take_hits(index):
+            stop_reasons &= ~4
         if stop_reasons & 2:
             self.s.epoch += 1
             if self.on_boundary(index):

@@ -18,6 +18,7 @@ from ...peers.process import Peer, PeerError
 from ..alignment.loop_ports import initial_outer_value
 from ..alignment.model_alignment import SelfAlignment
 from ..live_peer.byte_sums import saturation_reasons
+from ..live_peer.extremes import extreme_reasons
 from ..live_peer.model_job import main_graph_job, unavailable_values
 from ..live_peer.peer_limits import exceeds_int32, unsupported_by_peer
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
@@ -54,7 +55,8 @@ def localize_before_loops(
             causes = ((d, search.trace_output(d)) for d in result.outputs[:MAX_TRACED_OUTPUTS])
             record_first_output(result, side.model.graph, ((d, cause) for d, cause in causes if cause is not None))
         all_causes = [result.cause, *(findings.cause for findings in differing)]
-        reasons = [reason for cause in all_causes if cause is not None for reason in saturation_reasons(cause.node)]
+        nodes = [cause.node for cause in all_causes if cause is not None]
+        reasons = [reason for node in nodes for reason in saturation_reasons(node) + extreme_reasons(node)]
         result.reasons += reasons_predicting(list(dict.fromkeys(reasons)), "values", peer.name)
     except (PeerError, UnsupportedError) as error:
         result.add_note(f"free-running: where it comes from could not be found: {one_line(error)}")

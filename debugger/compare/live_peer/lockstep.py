@@ -31,6 +31,7 @@ from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
 from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
 from .byte_sums import saturation_reasons
+from .extremes import extreme_reasons
 from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_by_peer
 
 
@@ -337,7 +338,8 @@ class Lockstep:
             cause = tracer.find_cause(value, value)
             if cause is not None:
                 state.findings.cause = cause
-                self.result.reasons += reasons_predicting(saturation_reasons(cause.node), "values", self._peer.name)
+                reasons = saturation_reasons(cause.node) + extreme_reasons(cause.node)
+                self.result.reasons += reasons_predicting(reasons, "values", self._peer.name)
                 return
         self.result.add_note(
             f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "

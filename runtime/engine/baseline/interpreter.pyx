@@ -316,6 +316,7 @@ cdef void leave_loop(ExecutionState *s, LoopState *loop) noexcept nogil:
     """Common end of fast and slow exits."""
     loop.iterations += loop.i
     loop.by_reason[loop.ended] += 1
+    loop.by_length[min(loop.i, 2)] += 1
     if s.depth == 1:
         loop.seconds += now() - loop.entered
     loop.active = 0

@@ -408,6 +408,7 @@ cdef class Loops:
         loop.entries += 1
         loop.ended = _REASON_CODES[reason]
         loop.by_reason[loop.ended] += 1
+        loop.by_length[min(iterations, 2)] += 1
         if loop.counted:
             loop.parts = trip
         else:
@@ -526,6 +527,11 @@ cdef class Loops:
         seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
                                   self.s.stack[0] == index else 0)
         return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
+
+    def entry_lengths(self, int index):
+        """How many entries of the execution had no, one and more iterations; the running one counts from its second on."""
+        cdef LoopState *loop = self.s.loops + index
+        return loop.by_length[0], loop.by_length[1], loop.by_length[2] + (loop.active and loop.i > 1)
 
     def previous(self, int index, int k):
         """A copy of the value that back edge k carried into the iteration before this boundary, if any ran."""

@@ -280,6 +280,7 @@ cdef struct LoopState:
     int64_t iterations
     int64_t entries
     int64_t by_reason[4]
+    int64_t by_length[3]     # of ended entries: those of no, one and more iterations
     double entered
     double seconds
 

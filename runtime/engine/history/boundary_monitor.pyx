@@ -78,16 +78,28 @@ cdef class BoundaryMonitor:
     cdef int next_key
     cdef int64_t traced          # number of traced boundaries of the execution
     cdef public tuple hits       # keys of the true predicates where one stopped the engine
+    cdef set latches             # keys of predicates that do not stop the engine
+    cdef readonly list latched      # and of those that were true in this execution
 
     def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None):
         self.memory, self.binder, self.loops = memory, binder, loops
         self.s, self.plan = &memory.s, memory.plan
         self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
         self.set_numbers = {}
+        self.latches, self.latched = set(), []
 
     def begin(self):
-        """Truncate all records before another execution begins."""
+        """Truncate all records and enable all latches before another execution begins."""
+        cdef int k
         self.hits, self.traced = (), 0
+        loops = set()
+        for key in self.latched:
+            k = self.predicate_table[key][0]
+            self.s.predicates[k].enabled = 1
+            loops.add(self.s.predicates[k].loop)
+        self.latched.clear()
+        for index in loops:
+            self.update_observer_counts(index, True)
         for key in self.record_buffers:
             self.truncate_record(key)
 
@@ -195,6 +207,9 @@ cdef class BoundaryMonitor:
         self.memory.load_consumers()
         self.binder.unbind(self.s.predicates[k].pc)
         del self.predicate_table[key]
+        if key in self.latches:
+            self.latches.remove(key)
+            self.latched = [other for other in self.latched if other != key]
         self.update_observer_counts(index)
 
     def question(self, int key):
@@ -210,6 +225,27 @@ cdef class BoundaryMonitor:
         self.loops.materialize_all()
         self.s.predicates[k].enabled = enabled
         self.update_observer_counts(self.s.predicates[k].loop, True)
+
+    def latch_predicate(self, int key):
+        """Disable a predicate for the rest of this execution; in later ones it is disabled where it is true, and listed
+        in ``latched``, without a stop."""
+        self.enable_predicate(key, False)
+        self.latches.add(key)
+        self.latched.append(key)
+
+    def take_hits(self, int index):
+        """Disable the latches that are true at the present boundary of a loop; sets ``hits`` to the other predicates
+        that are, and returns them."""
+        cdef int k
+        self.hits = self.true_predicates(index)
+        if not self.latches.isdisjoint(self.hits):
+            for key in self.latches.intersection(self.hits):
+                k = self.predicate_table[key][0]
+                self.s.predicates[k].enabled = 0
+                self.latched.append(key)
+            self.hits = tuple([key for key in self.hits if key not in self.latches])
+            self.update_observer_counts(index, True)
+        return self.hits
 
     def is_native(self, int key):
         """True while kernels evaluate the predicate. It is bound at its first evaluation."""

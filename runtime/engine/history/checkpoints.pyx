@@ -54,6 +54,7 @@ cdef enum StorageKind:
 cdef struct LoopSnapshot:
     int64_t i, trip, parts, first_parts, iterations, entries
     int64_t by_reason[4]
+    int64_t by_length[3]
     double seconds, elapsed
     int keep, ended, reported, edited, active
 
@@ -307,6 +308,8 @@ cdef class Checkpoints:
         mark.iterations, mark.entries = loop.iterations, loop.entries
         for k in range(4):
             mark.by_reason[k] = loop.by_reason[k]
+        for k in range(3):
+            mark.by_length[k] = loop.by_length[k]
         mark.seconds = loop.seconds
         mark.elapsed = now() - loop.entered if self.s.depth and self.s.stack[0] == index else 0
         mark.keep, mark.ended, mark.reported, mark.edited = loop.keep, loop.ended, loop.reported, loop.edited
@@ -608,6 +611,8 @@ cdef class Checkpoints:
         loop.iterations, loop.entries = mark.iterations, mark.entries
         for k in range(4):
             loop.by_reason[k] = mark.by_reason[k]
+        for k in range(3):
+            loop.by_length[k] = mark.by_length[k]
         loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
         loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
         # Check the next entry in Python.

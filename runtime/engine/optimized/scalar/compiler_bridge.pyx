@@ -78,6 +78,7 @@ cdef dict offsets():
         "loop.slices": <size_t>&loop.slices, "loop.history": <size_t>&loop.history,
         "loop.iterations": <size_t>&loop.iterations,
         "loop.entries": <size_t>&loop.entries, "loop.by_reason": <size_t>&loop.by_reason,
+        "loop.by_length": <size_t>&loop.by_length,
         "scan": sizeof(scalar_scan), "scan.buffer": <size_t>&scan.buffer, "scan.count": <size_t>&scan.count,
         "scan.capacity": <size_t>&scan.capacity,
         "slice": sizeof(scalar_slice), "slice.base": <size_t>&part.base, "slice.step": <size_t>&part.step,

@@ -177,7 +177,7 @@ cdef int fill_loop(ExecutionState *s, Program *program, scalar_loop *loop, LoopS
     loop.negative, loop.fixed_trips = state.negative, state.fixed_trips
     loop.counted = state.counted
     loop.iterations, loop.entries = &state.iterations, &state.entries
-    loop.by_reason = &state.by_reason[0]
+    loop.by_reason, loop.by_length = &state.by_reason[0], &state.by_length[0]
     loop.staged = ports["staged"]
     if ports["before"] is not None:
         loop.before = arena_alloc_ints(program, ports["before"])

@@ -89,6 +89,7 @@ cdef extern from "scalar_program.h" nogil:
         int64_t *iterations
         int64_t *entries
         int64_t *by_reason
+        int64_t *by_length
 
     ctypedef struct scalar_program:
         char *registers

@@ -215,6 +215,7 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
                 if (L->parent < 0) goto leave_head;
                 *L->iterations += L->i;
                 ++L->by_reason[ended];
+                ++L->by_length[L->i < 2 ? L->i : 2];
                 L->ended = ended;
                 for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].source);
                 in = p->code + L->after;

@@ -129,7 +129,7 @@ typedef struct {
     int64_t stop, endless_at;             /* of an inner loop: used to compute stop_before at its entry */
     int keep, counted;
     int ended; /* reason of an inner loop's last end; 0: not since the program was entered */
-    int64_t *iterations, *entries, *by_reason;
+    int64_t *iterations, *entries, *by_reason, *by_length;
 } scalar_loop;
 
 /* SCALAR_AT_TEST: the condition of the outermost loop was tested and ended it. */
