@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,13 +133,16 @@ class CoverageRecorder:
             for pc, ins in enumerate(model.plan.code)
             if ins.node is not None and ins.kind in (Opcode.NODE, Opcode.BRANCH)
         }
-        #: What the totals say: of a loop, by itself and by kind and way; of its nodes.
-        self._loop_points: dict[tuple[int, PointKind, str], list[str]] = {}
-        self._node_sites = [site for site in self.sites if site.point.kind is PointKind.NODE]
+        #: What the totals say: of each loop, by way; of nodes, with their innermost branch, loop, and is it tested.
+        self._loop_points: list[dict[str, str]] = [{} for _ in self._placements]
+        self._node_points: list[tuple[str, tuple[Node, bool] | None, int, bool]] = []
         for site in self.sites:
+            point, index = site.point, self._index[site.loop]
             if site.node is None:
-                key = (self._index[site.loop], site.point.kind, site.point.way)
-                self._loop_points.setdefault(key, []).append(site.point.id)
+                self._loop_points[index][point.way] = point.id
+            elif point.kind is PointKind.NODE:
+                guard = site.guards[-1] if site.guards else None
+                self._node_points.append((point.id, guard, index, self._is_tested(site)))
         #: All else is looked at, in one of four ways.
         self._operand_sites = [s for s in self.sites if s.node is not None and s.point.kind is not PointKind.NODE]
         self._branch_sites = [site for site in self._operand_sites if site.taken is not None]
@@ -220,15 +223,12 @@ class CoverageRecorder:
                 self.hits.discard(point)
         for key in self.engine.monitor.latched:
             self.hits.add(self._predicates[key].site.point.id)
-        for plan in self.engine.plan.loops:
-            if plan.index in self._outermost and plan.index not in self._ended:
-                # It ended while the run was looked at for repetitions.
-                self._at_end(plan.index)
-            for kind, way in self._totals(plan):
-                self.hits.update(self._loop_points.get((plan.index, kind, way), ()))
-        if event == "limit" or event.startswith("loop "):
-            self.hits.update(self._loop_points.get((index, PointKind.TERMINATION, NEVER), ()))
-        self._add_nodes()
+        for outermost in self._outermost - self._ended:
+            # It ended while the run was looked at for repetitions.
+            self._at_end(outermost)
+        self._add_totals()
+        if (event == "limit" or event.startswith("loop ")) and NEVER in self._loop_points[index]:
+            self.hits.add(self._loop_points[index][NEVER])
         self.hits.update(watch.site.point.id for watch in self._counted if self._is_reached(watch))
         if self._claimed.locked():
             self._claimed.release()
@@ -497,25 +497,23 @@ class CoverageRecorder:
 
     # -- after a run
 
-    def _totals(self, plan: LoopPlan) -> Iterator[tuple[PointKind, str]]:
-        """What the totals of a loop say of its entries."""
-        _, _, reasons, _ = self.engine.loops.totals(plan.index)
-        yield from ((PointKind.TERMINATION, reason.value) for reason in reasons)
-        lengths = self.engine.loops.entry_lengths(plan.index)
-        yield from ((PointKind.ITERATIONS, way) for way, count in zip(_LENGTHS, lengths, strict=True) if count)
+    def _add_totals(self) -> None:
+        """Add what the totals of the loops say of their entries, and of the nodes that ran.
 
-    def _add_nodes(self) -> None:
-        """A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended."""
+        A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended.
+        """
+        totals = [self.engine.loops.totals(index) for index in range(len(self._loop_points))]
+        for index, (points, (_, entries, reasons, _)) in enumerate(zip(self._loop_points, totals, strict=True)):
+            if entries:
+                lengths = self.engine.loops.entry_lengths(index)
+                ways = [reason.value for reason in reasons]
+                ways += [way for way, count in zip(_LENGTHS, lengths, strict=True) if count]
+                self.hits.update([points[way] for way in ways if way in points])
         taken = self._branches_taken()
-        totals = [self.engine.loops.totals(plan.index) for plan in self.engine.plan.loops]
-        for site in self._node_sites:
-            if site.guards:
-                ran = site.guards[-1] in taken
-            else:
-                iterations, _, reasons, _ = totals[self._index[site.loop]]
-                ran = iterations > 0 or (StoppedBy.CONDITION in reasons and self._is_tested(site))
-            if ran:
-                self.hits.add(site.point.id)
+        for point, guard, index, is_tested in self._node_points:
+            iterations, _, reasons, _ = totals[index]
+            if guard in taken if guard else iterations or (is_tested and StoppedBy.CONDITION in reasons):
+                self.hits.add(point)
 
 
 def _condition(node: Node) -> Value:

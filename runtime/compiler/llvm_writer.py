@@ -215,8 +215,12 @@ class LlvmWriter:
         """Is any flag set?"""
         if not lanes:
             return flags
-        bits = self.assign(f"bitcast {vector_type('i1', lanes)} {flags} to i{lanes}")
-        return self.compare_integers("ne", f"i{lanes}", bits, 0)
+        t, width = vector_type("i1", lanes), 1 << (lanes - 1).bit_length()
+        if width > lanes:  # LLVM takes other widths apart, flag by flag
+            mask = shuffle_mask([*range(lanes), *[lanes] * (width - lanes)])
+            flags = self.assign(f"shufflevector {t} {flags}, {t} zeroinitializer, {mask}")
+        bits = self.assign(f"bitcast {vector_type('i1', width)} {flags} to i{width}")
+        return self.compare_integers("ne", f"i{width}", bits, 0)
 
     def any_nan(self, t: str, text: str) -> str:
         """Is any lane NaN?"""

@@ -156,6 +156,28 @@ class ProgramDescription:
                 innermost[k] = number
         return innermost
 
+    def any_tests(self) -> dict[int, tuple[int, Argument]]:
+        """Stops if any of several Booleans is true: the instruction -> the first instruction that combines them, and
+        the Booleans. Nothing else reads what these instructions compute: they belong to a predicate."""
+        tests = {}
+        for k, (op, _, register, _, _) in enumerate(self.code):
+            first, read = k, (register, [0])
+            while op == self.layout.control["STOP_IF"] and first and self._combines(first - 1, read):
+                first -= 1
+                (read, _), (other, _), _ = self.arguments_of(first)
+                read = read[0], sorted({*read[1], *other[1]})
+            if first < k:
+                tests[k] = first, read
+        return tests
+
+    def _combines(self, k: int, result: Argument) -> bool:
+        """Is a result the disjunction of Booleans of one register?"""
+        opcode, operation = self.operation_of(k)
+        if operation is None or operation.name != "logical_or":
+            return False
+        (a, _), (b, _), (written, _) = self.arguments_of(k)
+        return a[0] == b[0] != written[0] == result[0] and sorted(written[1]) == result[1]
+
     def jump_targets(self) -> set[int]:
         """The leaders of basic blocks."""
         jumps = (self.layout.control["BRANCH"], self.layout.control["JUMP"])
