@@ -581,8 +581,8 @@ KNOWN_DIFFERENCES: Mapping[str, KnownDifference] = {
         remedy="export without the If: squeeze or keep the dimension in both cases",
     ),
     "B94": KnownDifference(
-        "ReduceMax, ReduceMin, ArgMax and ArgMin of NaN: onnxruntime takes NaN only where it comes first; in OpenVINO, also"
-        " in TopK, its place decides what is taken",
+        "ReduceMax, ReduceMin, ArgMax and ArgMin of NaN: onnxruntime takes NaN only where it comes first; in OpenVINO,"
+        " also in TopK, its place decides what is taken",
         {ONNXRUNTIME: DIFFERS, OPENVINO: DIFFERS},
         ("values", "trips"),
         remedy="replace NaN before: Where of IsNaN",

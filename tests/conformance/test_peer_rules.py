@@ -12,6 +12,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.compare.live_peer.byte_sums import EXACT_SUMS_OPTION, saturation_reasons
+from loopdbg.debugger.compare.live_peer.extremes import extreme_reasons
 from loopdbg.debugger.compare.live_peer.model_job import model_job
 from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
 from loopdbg.debugger.compare.live_peer.peer_semantics import as_runtime
@@ -160,3 +161,64 @@ def test_sums_of_bytes_of_this_processor(exact: bool) -> None:
         assert free.demonstration is not None and "bit for bit" in free.demonstration.text
         followed = as_runtime(model, "onnxruntime").model.run(inputs)["y"]
         np.testing.assert_array_equal(followed, free.outputs[0].right)
+
+
+EXTREME_LOOP = """extremes (int64 M, float[3, %(size)d] x) => (%(type)s y)
+<bool yes = {1}, int64[1] axis = {1}, int64[1] one = {1}, %(type)s none = {0, 0, 0}>
+{
+  y = Loop (M, yes, none) <body: graph = b (int64 i, bool c, %(type)s w) => (bool again, %(type)s w_next) {
+    %(node)s
+    w_next = Max (w, m)
+    again = Identity (c)
+  }>
+}"""
+EXTREMES = {
+    "ReduceMax": ("float[3, 1]", "m = ReduceMax (x, axis)"),
+    "ReduceMin": ("float[3, 1]", "m = ReduceMin (x, axis)"),
+    "ArgMax": ("int64[3, 1]", "m = ArgMax <axis = 1> (x)"),
+    "ArgMin": ("int64[3, 1]", "m = ArgMin <axis = 1> (x)"),
+    "TopK": ("int64[3, 1]", "most, m = TopK <axis = 1> (x, one)"),
+}
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("op_type", "row", "differing"),
+    [
+        ("ReduceMax", [1, NAN, 3, 2], {"onnxruntime": "B94", "openvino": "B94"}),
+        ("ReduceMin", [1, NAN, 3, 2], {"onnxruntime": "B94", "openvino": "B94"}),
+        ("ArgMax", [1, 3, 2, NAN], {"onnxruntime": "B94", "openvino": "B94"}),
+        ("ArgMin", [3, NAN, 1, 2], {"onnxruntime": "B94", "openvino": "B94"}),
+        ("TopK", [1, 3, 2, NAN], {"openvino": "B94"}),
+        ("TopK", [0, 2, 2, 2, 2, 0, 1, 1, 2], {"openvino": "B95"}),
+        ("ArgMax", [0, 2, 2, 2, 2, 0, 1, 1, 2], {}),
+        ("ReduceMax", [-INFINITY] * 4, {"openvino": "B96"}),
+        ("ReduceMin", [INFINITY] * 4, {"openvino": "B96"}),
+        ("ArgMax", [-INFINITY] * 9, {}),
+    ],
+)
+def test_extremes(openvino: Peer, op_type: str, row: list[float], differing: dict[str, str]) -> None:
+    kind, node = EXTREMES[op_type]
+    text = EXTREME_LOOP % {"size": len(row), "type": kind, "node": node}
+    if kind.startswith("float"):
+        text = text.replace("Max (w, m)", "Identity (m)")
+    inputs = {"M": np.int64(2), "x": np.tile(np.array(row, np.float32), (3, 1))}
+    model = loopdbg.load(proto(text))
+    with Peer("onnxruntime") as onnxruntime:
+        for peer in (onnxruntime, openvino):
+            result = compare_with_peer(model, inputs, peer, ComparisonOptions())
+            found = {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
+            assert result.same is (peer.name not in differing)
+            assert found == ({differing[peer.name]} if peer.name in differing else set())
+
+
+def test_extremes_that_no_rule_gives() -> None:
+    x = np.array([[0, 2, 2, 1]], np.float32)
+
+    def rule_of(op_type: str, ours: Any, theirs: Any) -> list[str]:
+        difference = Difference("node", "y", "y", NO_DIFFERENCE, left=np.array(ours), right=np.array(theirs))
+        return [r.rule for r in extreme_reasons(NodeDifference("n", "y", op_type, [("x", x)], difference))]
+
+    assert rule_of("TopK", [[1]], [[2]]) == ["B95"] and rule_of("TopK", [[1]], [[0]]) == []
+    assert rule_of("ReduceMax", [2.0], [1.0]) == [] and rule_of("Add", [2.0], [1.0]) == []
+    assert extreme_reasons(None) == []
