@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,9 +81,18 @@ def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit:
         if refusal:
             return Trial(peer.name, result.version, path, False, False, (), f"refused: {short_failure(refusal)}")
         loads = True
-    reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
-    rules = tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
+    rules = _rules(comparison)
+    if loads and alike is False and not rules:
+        # Only iteration by iteration is the node seen that differs, and of what numbers.
+        with suppress(LoopdbgError):
+            thorough = compare_with_peer(model, inputs, peer, ComparisonOptions(), limit=limit)
+            rules = tuple(dict.fromkeys(rule for each in thorough.comparisons for rule in _rules(each)))
     return Trial(peer.name, result.version, path, loads, alike, rules, _text(comparison, loads, alike))
+
+
+def _rules(comparison: Comparison) -> tuple[str, ...]:
+    reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
+    return tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
 
 
 def file_refusal(peer: Peer, path: Path) -> str:
@@ -120,5 +130,4 @@ def _text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str
     if alike is None:
         return next(iter(comparison.notes), "not compared")
     first: Difference | None = next(iter(comparison.outputs), None)
-    differing = "the loops" if first is None else f"the output '{first.name}'"
-    return f"loads, and {differing} differs"
+    return "loads, and the loops differ" if first is None else f"loads, and the output '{first.name}' differs"

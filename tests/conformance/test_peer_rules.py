@@ -20,6 +20,7 @@ from loopdbg.debugger.compare.report.findings import Difference, NodeDifference,
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE, Tolerance
+from loopdbg.debugger.peer_trials.trial import try_model
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.graph import loops
 from text_models import proto
@@ -210,6 +211,7 @@ def test_extremes(openvino: Peer, op_type: str, row: list[float], differing: dic
             found = {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
             assert result.same is (peer.name not in differing)
             assert found == ({differing[peer.name]} if peer.name in differing else set())
+            assert set(try_model(model, inputs, peer).rules) == found
 
 
 def test_extremes_that_no_rule_gives() -> None:
