@@ -24,6 +24,7 @@ from ...runtime.graph import Array
 from ...runtime.model import Model, load
 from ...runtime.modelfile.ir import ALIGNMENT_BYTES, write_ir
 from ...runtime.modelfile.ir_graph import Element, IrGraph, add_port, port_precision, set_port_shape
+from ...runtime.modelfile.onnx_graph import sort_nodes
 from ...runtime.modelfile.onnx_storage import copy_external_data, is_external, read_source, tensors
 
 #: ONNX's checker takes one message.
@@ -165,4 +166,6 @@ def open_editable(path: Path, weights: Path | None = None) -> EditableModel:
             expected="an ONNX model or an OpenVINO IR",
             got="a script",
         )
-    return EditableOnnx(path, read_source(path))
+    proto = read_source(path)
+    sort_nodes(proto.graph)
+    return EditableOnnx(path, proto)

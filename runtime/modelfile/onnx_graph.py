@@ -12,6 +12,7 @@ import onnx.numpy_helper
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ..graph import OptionalType, SequenceType, TensorType, ValueType
+from ..graph.topological_order import topological_order
 from ..text import fresh_name
 
 
@@ -178,18 +179,42 @@ def remove_dead(graph: GraphProto) -> None:
     for node in graph.node:
         for _, inner in inner_graphs(node):
             remove_dead(inner)
-    used = {item.name for item in graph.output}
-    live = []
-    for node in reversed(graph.node):
-        if used.intersection(node.output):
-            live.append(node)
-            used.update(names_read_by_node(node))
+    used: set[str] = set()
+    live: set[int] = set()
+    producers = _producers(graph)
+    unread = [item.name for item in graph.output]
+    while unread:  # in any order: not all files are in topological order
+        name = unread.pop()
+        used.add(name)
+        position = producers.get(name)
+        if position is not None and position not in live:
+            live.add(position)
+            unread += names_read_by_node(graph.node[position])
     if len(live) != len(graph.node):
-        keep_only(graph.node, live[::-1])
+        keep_only(graph.node, [graph.node[position] for position in sorted(live)])
     if any(item.name not in used for item in graph.initializer):
         keep_only(graph.initializer, [item for item in graph.initializer if item.name in used])
     if any(item.values.name not in used for item in graph.sparse_initializer):
         keep_only(graph.sparse_initializer, [item for item in graph.sparse_initializer if item.values.name in used])
+
+
+def sort_nodes(graph: GraphProto) -> None:
+    """Sort the nodes of a graph, also of inner graphs, topologically, as the specification requires; those that are in
+    order stay."""
+    for node in graph.node:
+        for _, inner in inner_graphs(node):
+            sort_nodes(inner)
+    producers = _producers(graph)
+    order = topological_order(
+        [{producers[name] for name in names_read_by_node(node) if name in producers} for node in graph.node]
+    )
+    if len(order) == len(graph.node) and order != sorted(order):  # a cycle is another error
+        keep_only(graph.node, [graph.node[position] for position in order])
+
+
+def _producers(graph: GraphProto) -> dict[str, int]:
+    """The position of the node that computes each value."""
+    return {name: position for position, node in enumerate(graph.node) for name in node.output if name}
 
 
 def rename_values(graph: GraphProto, new: Mapping[str, str]) -> None:
