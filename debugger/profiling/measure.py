@@ -1,7 +1,9 @@
-"""Measures a run: several runs without and with a clock around each instruction, of which the fastest counts."""
+"""Measures a run: several runs without and with a clock around each instruction, of which the fastest counts. Where the
+clock would take long next to the instructions, it measures some of the iterations, chosen at random."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,10 +28,17 @@ _T = TypeVar("_T")
 
 #: Instructions at the boundaries of a loop.
 _BOUNDARY_OPCODES = (Opcode.ENTER, Opcode.TEST, Opcode.HEAD, Opcode.NEXT, Opcode.EXIT)
+#: Instructions of an If.
+_BRANCH_OPCODES = (Opcode.BRANCH, Opcode.JUMP, Opcode.JOIN)
 #: The most segments that the iterations of a loop are divided into.
 _MAX_SEGMENTS = 64
 #: A run that takes longer is measured once, not several times.
 _LONG_RUN_SECONDS = 1.0
+#: Where the clock adds more than the first part to a run, iterations are sampled so that it adds the second part, but
+#: no fewer than one in so many.
+_MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.06, 0.04, 64
+#: Iterations of each loop that are measured before their mean is a time, as far as runs last.
+_LEAST_SAMPLES = 32
 
 
 def measure_run(
@@ -53,7 +62,7 @@ def measure_run(
     is_limited = run.stopped_by is StoppedBy.LIMIT and max_iterations is not None
     if run.stopped_by is not None and not is_limited:
         raise (InterruptError if run.stopped_by is StoppedBy.INTERRUPT else LimitError)(run.message)
-    measurement = _Measurement(Engine(model.plan), model.check(inputs), max_iterations, machine)
+    measurement = Measurement(Engine(model.plan), model.check(inputs), max_iterations, machine)
     measurement.run_for(seconds)
     return _build_profile(model, measurement, (*run.notes, *([f"{run.message}: measured up to there"] * is_limited)))
 
@@ -71,8 +80,29 @@ class _Stop:
     works: Mapping[int, NodeWork] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class _PlainRun:
+    """The seconds of a run and its parts; ``loop_seconds``: of each outermost loop."""
+
+    seconds: float
+    begin_seconds: float
+    output_seconds: float
+    loop_seconds: list[float]
+
+
+@dataclass(frozen=True, eq=False)
+class _TimedRun:
+    """The seconds of a run, of its beginning and outputs, and of its instructions, with a clock around them, and how
+    often each was run."""
+
+    seconds: float
+    ends: float
+    node_seconds: np.ndarray
+    node_starts: np.ndarray
+
+
 @dataclass(eq=False)
-class _Measurement:
+class Measurement:
     """The measurements of a model. Times in seconds, arrays by position of the instruction."""
 
     engine: Engine
@@ -80,14 +110,16 @@ class _Measurement:
     max_iterations: int | None
     #: With it, what nodes do is compared with what this machine reaches.
     machine: MachineLimits | None
-    plain_runs: list[float] = field(default_factory=list)
-    #: Runs with a clock around each instruction: the fastest one, the least time of all its parts (other processes take
-    #: time from some runs, but seldom from the same part of all), the seconds of each instruction, and how often it was
-    #: run.
-    fastest_timed_run: float = 0.0
-    timed_run: float = 0.0
+    plain_runs: list[_PlainRun] = field(default_factory=list)
+    #: One of so many iterations was measured.
+    every: int = 1
+    #: Runs with a clock around instructions, the seconds of each instruction, of which the clock is a part (of several
+    #: runs the least: other processes take time from some runs, but seldom from the same part of all), and how often it
+    #: was run. ``clock_seconds``: the cost of reading the clock once.
+    timed_runs: list[_TimedRun] = field(default_factory=list)
     node_seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
     node_starts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    clock_seconds: float = 0.0
     stops: list[_Stop] = field(default_factory=list)
     #: The loops that have a program.
     _programs: list[int] = field(default_factory=list)
@@ -100,22 +132,33 @@ class _Measurement:
     def plan(self) -> Plan:
         return self.engine.plan
 
+    @property
+    def least(self) -> _PlainRun:
+        """The least time of a run without a clock around instructions, and of each of its parts."""
+        loops = zip(*(run.loop_seconds for run in self.plain_runs), strict=True)
+        return _PlainRun(
+            min(run.seconds for run in self.plain_runs),
+            min(run.begin_seconds for run in self.plain_runs),
+            min(run.output_seconds for run in self.plain_runs),
+            [min(seconds) for seconds in loops],
+        )
+
     def run_for(self, seconds: float) -> None:
         """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
         self._run()
-        # In turn, so that other work on this machine slows both.
-        pairs = list(self._repeat(lambda: (self._plain_run(), self._timed_run()), seconds * 0.8))
-        self.plain_runs = [plain for plain, _ in pairs]
-        walls, seconds_of_runs, starts = zip(*(timed for _, timed in pairs), strict=True)
-        self.fastest_timed_run = min(walls)
-        self.node_seconds, self.node_starts = np.min(seconds_of_runs, axis=0), starts[-1]
-        between = min(wall - float(nodes.sum()) for wall, nodes in zip(walls, seconds_of_runs, strict=True))
-        self.timed_run = float(self.node_seconds.sum()) + between
+        *_, complete = self._repeat(lambda: self._timed_run(1), seconds * 0.1)  # in the first ones nodes may be bound
+        self.node_seconds, self.node_starts = complete.node_seconds, complete.node_starts
+        plain, self.clock_seconds = self.least, self.engine.clock_seconds
+        added = self.clock_seconds * int(self.node_starts.sum()) / plain.seconds
+        if added > _MOST_CLOCK_SHARE:
+            self.every = min(_MOST_BETWEEN_SAMPLES, math.ceil(added / _CLOCK_SHARE))
+        self.timed_runs = list(self._repeat(lambda: self._timed_run(self.every), seconds * 0.7))
+        self.node_seconds = self._mean_seconds(self.timed_runs)
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
         for index, iterations in self.segmented.items():
             self.engine.set_breaks(index, iterations)
-        if min(self.plain_runs) < _LONG_RUN_SECONDS:
+        if plain.seconds < _LONG_RUN_SECONDS:
             self._run()  # with breaks, nodes are bound again
         runs = list(self._repeat(self._segmented_run, seconds * 0.2))
         self.stops = runs[0]
@@ -123,6 +166,21 @@ class _Measurement:
             np.min([end.node_seconds - begin.node_seconds for begin, end in pairs], axis=0)
             for pairs in zip(*map(pairwise, runs), strict=True)
         ]
+
+    def _mean_seconds(self, runs: list[_TimedRun]) -> np.ndarray:
+        """The seconds of each instruction, from runs that sampled iterations: the least mean of as many runs as contain
+        enough samples of each loop, times how often it was run."""
+        heads = [int(self.node_starts[plan.head]) for plan in self.plan.loops if self.node_starts[plan.head]]
+        enough = 1 if self.every == 1 else -(-_LEAST_SAMPLES * self.every // min(heads, default=self.every))
+        size = max(1, min(enough, len(runs) // 3))
+        means = self.node_seconds / np.maximum(1, self.node_starts)
+        least = np.full(means.shape, np.inf)
+        for first in range(0, len(runs) - size + 1, size):
+            starts = sum(run.node_starts for run in runs[first : first + size])
+            spent = sum(run.node_seconds for run in runs[first : first + size])
+            least = np.where(starts > 0, np.minimum(least, spent / np.maximum(1, starts)), least)
+        seconds: np.ndarray = np.where(np.isinf(least), means, least) * self.node_starts
+        return seconds
 
     def _repeat(self, measure: Callable[[], _T], seconds: float) -> Iterator[_T]:
         start = time.perf_counter()
@@ -143,29 +201,46 @@ class _Measurement:
         return event
 
     def _events(self) -> Iterator[tuple[str, int]]:
-        self.engine.start(self.inputs, outputs_only=True)
-        self.engine.set_limits(self.max_iterations, True)
+        self._begin()
         for index in self.segmented:
             self.engine.stop_at_end(index)
         while True:
-            event, index = self.engine.resume()
-            if event == "interrupt":
-                raise InterruptError("interrupted while the run was measured")
+            event, index = self._resume()
             yield event, index
             if event in ("end", "limit"):
                 return
 
-    def _plain_run(self) -> float:
-        start = time.perf_counter()
-        if self._run() == "end":
-            self.engine.results()
-        return time.perf_counter() - start
+    def _begin(self) -> None:
+        self.engine.start(self.inputs, outputs_only=True)
+        self.engine.set_limits(self.max_iterations, True)
 
-    def _timed_run(self) -> tuple[float, np.ndarray, np.ndarray]:
-        self.engine.time_nodes(True)
-        run = self._plain_run(), np.array(self.engine.node_seconds), np.array(self.engine.node_starts)
+    def _resume(self) -> tuple[str, int]:
+        event = self.engine.resume()
+        if event[0] == "interrupt":
+            raise InterruptError("interrupted while the run was measured")
+        return event
+
+    def _plain_run(self) -> _PlainRun:
+        start = time.perf_counter()
+        self._begin()
+        begun = time.perf_counter()
+        event, _ = self._resume()
+        ended = time.perf_counter()
+        if event == "end":
+            self.engine.results()
+        end = time.perf_counter()
+        loops = [self.engine.loops.totals(plan.index)[3] for plan in self.plan.loops]
+        return _PlainRun(end - start, begun - start, end - ended, loops)
+
+    def _timed_run(self, every: int) -> _TimedRun:
+        """A run without a clock around instructions, and one with it."""
+        self.plain_runs.append(self._plain_run())
+        self.engine.time_nodes(True, every)
+        run = self._plain_run()
+        node_seconds, node_starts = np.array(self.engine.node_seconds), np.array(self.engine.node_starts)
         self.engine.time_nodes(False)
-        return run
+        ends = run.begin_seconds + run.output_seconds
+        return _TimedRun(run.seconds, ends, node_seconds, node_starts)
 
     def _segment_starts(self) -> Iterator[tuple[int, list[int]]]:
         """The iterations at which segments of the outermost loops begin; loops that run as a program have none."""
@@ -250,16 +325,6 @@ class _Measurement:
             and 2 * self.node_seconds[plan.head] > self.node_seconds[self.instructions(plan)].sum()
         )
 
-    def clock_seconds(self) -> float:
-        """The cost of reading the clock once: what a timed run takes longer, by instructions that were run. Where other
-        work on this machine hides that, the least time of an instruction, which contains one reading."""
-        was_run = self.node_starts > 0
-        if not was_run.any():
-            return 0.0
-        least = float((self.node_seconds[was_run] / self.node_starts[was_run]).min())
-        difference = (self.timed_run - min(self.plain_runs)) / float(self.node_starts.sum())
-        return difference if 0 < difference < least else least
-
     def calls(self, pc: int) -> int:
         """How often a node was run; one whose inputs a loop does not change is run once for each entry."""
         once = self.plan.code[pc].once
@@ -268,12 +333,24 @@ class _Measurement:
         return int(self.node_starts[pc])
 
     def instruction_seconds(self) -> np.ndarray:
-        """The time of each instruction in the fastest run, without that of reading the clock: the shares of a timed
-        run."""
-        clock = self.clock_seconds()
-        seconds = np.maximum(0.0, self.node_seconds - clock * self.node_starts)
-        total = max(float(seconds.sum()), self.timed_run - clock * int(self.node_starts.sum()))
-        return seconds * (min(self.plain_runs) / total) if total else seconds
+        """The time of each instruction in the fastest run, without that of reading the clock. Those of an outermost
+        loop add up to what it takes as a whole, and all do not exceed the run."""
+        seconds, run = np.maximum(0.0, self.node_seconds - self.clock_seconds * self.node_starts), self.least
+        for plan in self.plan.loops:
+            inside = slice(plan.enter + 1, plan.exit + 1)  # a loop's time begins when it has been entered
+            if plan.parent < 0 and seconds[inside].any():
+                seconds[inside] *= run.loop_seconds[plan.index] / seconds[inside].sum()
+        rest = run.seconds - run.begin_seconds - run.output_seconds
+        return seconds * min(1.0, rest / float(seconds.sum())) if seconds.any() else seconds
+
+    def measured_share(self) -> float:
+        """The part of the wall time of runs that was measured as a part of them. Where iterations were sampled, those
+        that stand for others contain the clock, and the run does not."""
+        clock = self.clock_seconds if self.every > 1 else 0.0
+        return median(
+            (run.ends + float((run.node_seconds - clock * run.node_starts).sum())) / run.seconds
+            for run in self.timed_runs
+        )
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
         """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""
@@ -285,23 +362,29 @@ class _Measurement:
         return [(begin, end) for begin, end in pairwise(self.stops) if begin.loop == end.loop == plan.index]
 
 
-def _build_profile(model: Model, measurement: _Measurement, notes: tuple[str, ...]) -> Profile:
-    seconds = measurement.instruction_seconds()
+def _build_profile(model: Model, measurement: Measurement, notes: tuple[str, ...]) -> Profile:
+    seconds, run = measurement.instruction_seconds(), measurement.least
     return Profile(
         model.name,
         len(measurement.plain_runs),
-        min(measurement.plain_runs),
-        median(measurement.plain_runs),
-        measurement.fastest_timed_run,
-        measurement.clock_seconds(),
+        run.seconds,
+        median(plain.seconds for plain in measurement.plain_runs),
+        min(timed.seconds for timed in measurement.timed_runs),
+        measurement.clock_seconds,
         tuple(sorted(_node_profiles(model, measurement, seconds), key=lambda node: -node.seconds)),
         tuple(_loop_profile(measurement, seconds, plan) for plan in measurement.plan.loops),
         notes=notes,
         machine=measurement.machine,
+        begin_seconds=run.begin_seconds,
+        output_seconds=run.output_seconds,
+        branch_seconds=float(
+            sum(seconds[pc] for pc, step in enumerate(measurement.plan.code) if step.kind in _BRANCH_OPCODES)
+        ),
+        every=measurement.every,
     )
 
 
-def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray) -> Iterator[NodeProfile]:
+def _node_profiles(model: Model, measurement: Measurement, seconds: np.ndarray) -> Iterator[NodeProfile]:
     plan = measurement.plan
     formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
     optimizer = measurement.engine.optimizer
@@ -338,7 +421,7 @@ def _node_profiles(model: Model, measurement: _Measurement, seconds: np.ndarray)
         )  # fmt: skip
 
 
-def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray) -> tuple[float, ...]:
+def _seconds_by_segment(measurement: Measurement, pc: int, seconds: np.ndarray) -> tuple[float, ...]:
     """Seconds per iteration of the outermost loop around an instruction; they add up to its time."""
     loop = measurement.outermost_loop(pc)
     if loop is None:
@@ -349,7 +432,7 @@ def _seconds_by_segment(measurement: _Measurement, pc: int, seconds: np.ndarray)
     return tuple(float(segment[pc] * scale / (end - begin)) for begin, end, segment in segments)
 
 
-def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopCosts:
+def _loop_profile(measurement: Measurement, seconds: np.ndarray, plan: LoopPlan) -> LoopCosts:
     iterations, entries = measurement.engine.loops.totals(plan.index)[:2]
     own = measurement.instructions(plan)
     boundary = sum(
@@ -377,7 +460,7 @@ def _loop_profile(measurement: _Measurement, seconds: np.ndarray, plan: LoopPlan
     )
 
 
-def _value_memory(measurement: _Measurement, plan: LoopPlan) -> Iterator[ValueMemory]:
+def _value_memory(measurement: Measurement, plan: LoopPlan) -> Iterator[ValueMemory]:
     stops = [stop for stop in measurement.stops if stop.loop == plan.index]
     if len(stops) < 2:
         return

@@ -180,7 +180,8 @@ class Profile:
     ``seconds``: the fastest of ``runs`` runs without measuring nodes, ``median_seconds``: their median,
     ``measured_seconds``: the fastest run with it. ``nodes``: those with the most time first. ``clock_seconds``: what
     reading the clock once costs, which is subtracted from the times of nodes. ``loops`` are in the order of the file,
-    outer ones first.
+    outer ones first. ``begin_seconds``, ``output_seconds``: to begin the run, and to return its outputs;
+    ``branch_seconds``: to choose the branches of Ifs. ``every``: nodes were measured in one of so many iterations.
 
     >>> print(model.profile(inputs, seconds=0.1))
     newton_sqrt.onnx: ...
@@ -197,6 +198,10 @@ class Profile:
     peer: PeerProfile | None = None
     notes: tuple[str, ...] = field(default=())
     machine: MachineLimits | None = None
+    begin_seconds: float = 0.0
+    output_seconds: float = 0.0
+    branch_seconds: float = 0.0
+    every: int = 1
 
     @property
     def operators(self) -> list[OperatorProfile]:
@@ -223,12 +228,14 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """The time outside of nodes and boundaries: to begin the run, for branches, and to return the outputs.
+        """The time of the run that was not measured as a part of it.
 
-        >>> model.profile(inputs, seconds=0.1).other_seconds > 0
+        >>> profile = model.profile(inputs, seconds=0.1)
+        >>> profile.other_seconds < profile.seconds / 2
         True
         """
-        return max(0.0, self.seconds - self.boundary_seconds - sum(node.seconds for node in self.nodes))
+        parts = (self.begin_seconds, self.output_seconds, self.branch_seconds, self.boundary_seconds)
+        return max(0.0, self.seconds - sum(parts) - sum(node.seconds for node in self.nodes))
 
     def seconds_of(self, kind: NodeKind) -> float:
         """The time of all nodes of a kind.
@@ -278,6 +285,8 @@ def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
         f"(median {duration_text(profile.median_seconds)})"
     )
     yield f"  {_shares_text(profile)}"
+    if profile.every > 1:
+        yield f"  nodes were measured in one of {profile.every} iterations: the clock takes long next to them"
     repeated = [operator for operator in profile.operators[:_MOST_OPERATORS] if len(operator.nodes) > 1]
     if len(profile.nodes) > most and repeated:
         parts = (f"{o.op_type} {_share(o.seconds, profile.seconds)} ({len(o.nodes)} nodes)" for o in repeated)
@@ -305,7 +314,10 @@ def _shares_text(profile: Profile) -> str:
         ("compiled loops", profile.seconds_of(NodeKind.PROGRAM)),
         ("nodes in Python", profile.seconds_of(NodeKind.PYTHON)),
         ("boundaries of loops", profile.boundary_seconds),
-        ("begin and outputs", profile.other_seconds),
+        ("branches", profile.branch_seconds),
+        ("begin", profile.begin_seconds),
+        ("outputs", profile.output_seconds),
+        ("rest", profile.other_seconds),
     ]
     return ", ".join(f"{name} {_share(seconds, profile.seconds)}" for name, seconds in parts if seconds)
 

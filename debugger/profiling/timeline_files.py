@@ -54,7 +54,8 @@ def save_timeline(profile: Profile, path: Path) -> None:
 def _events(profile: Profile) -> Iterator[_Event]:
     """All spans of a run in the order of their starts, outer ones first."""
     yield _Event(profile.model, "run", 0.0, profile.seconds, 0)
-    start = 0.0
+    yield _Event("begin", "run", 0.0, profile.begin_seconds, 1)
+    start = profile.begin_seconds
     ordered = sorted(profile.nodes, key=lambda node: node.position)
     outermost = [loop for loop in profile.loops if not any(loop.path.startswith(f"{o.path} ▸ ") for o in profile.loops)]
     for node in ordered:
@@ -80,6 +81,7 @@ def _events(profile: Profile) -> Iterator[_Event]:
                 yield _Event(_title(node), node.op_type, time, node.seconds, 2)
                 time += node.seconds
         start += loop.seconds
+    yield _Event("outputs", "run", start, profile.output_seconds, 1)
 
 
 def _is_in(node: NodeProfile, loop: LoopCosts) -> bool:

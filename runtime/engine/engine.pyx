@@ -19,7 +19,7 @@ from .baseline.binder cimport NodeBinder
 from .history.value_history cimport ValueHistories
 from .baseline.interpreter cimport LOOPDBG_CHECKED, end_reason, optimizer_is_due, run_plan
 from .baseline.loops cimport Loops
-from .baseline.clock cimport charge_time_to, now, seconds_per_tick
+from .baseline.clock cimport charge_time_to, now, seconds_per_tick, ticks_per_reading
 from .baseline.memory cimport KEPT_ARRAY_MAX_BYTES, REUSED_OUTPUT_MIN_BYTES, Memory
 from .baseline.arena cimport arena_free_tree, arena_alloc
 from .baseline.state cimport *
@@ -152,6 +152,9 @@ cdef class Engine:
         self.binder.invalidate()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
+        self.s.timed_weight = 1
+        if self.s.node_times != NULL:
+            self.s.stepping |= TIMING
         self.s.suspended = NULL
         self.s.epoch += 1
         self.checkpoints.begin()
@@ -498,26 +501,35 @@ cdef class Engine:
 
     # -- timing
 
-    def time_nodes(self, bint enabled):
-        """Reset the time per instruction and start or stop measuring."""
+    def time_nodes(self, bint enabled, int every=1):
+        """Reset the time per instruction and start or stop measuring, in one of ``every`` iterations, chosen at random,
+        and in the first one."""
         global tick_seconds
         self.s.stepping &= ~TIMING
         arena_free_tree(self.s.node_times)
-        self.s.node_times, self.s.timed_pc = NULL, -1
+        self.s.node_times, self.s.timed_pc, self.s.timed_weight = NULL, -1, 1
+        self.s.sample_every = every if enabled and every > 1 else 0
         if enabled:
             if not tick_seconds:
                 tick_seconds = seconds_per_tick()
             self.s.node_times = <NodeTime *>arena_alloc(self.s.own, self.memory.ncode, sizeof(NodeTime))
+            self.s.loop_weights = <int64_t *>arena_alloc(self.s.node_times, self.memory.nloops, sizeof(int64_t))
             self.s.stepping |= TIMING
 
     @property
     def node_seconds(self):
         """Seconds of each instruction of the plan: those of a group are charged to its leader, those of a scalar
-        program to the boundary."""
+        program to the boundary. An iteration that was sampled counts for those that were not, here and in
+        :attr:`node_starts`."""
         cdef Py_ssize_t k
         if self.s.node_times == NULL:
             return [0.0] * len(self.plan.code)
         return [self.s.node_times[k].ticks * tick_seconds for k in range(len(self.plan.code))]
+
+    @property
+    def clock_seconds(self):
+        """What reading the clock once takes, which is a part of the time of each instruction."""
+        return ticks_per_reading() * tick_seconds
 
     @property
     def node_starts(self):

@@ -1,7 +1,7 @@
 """The clock, and the time per instruction while node timing is on."""
 
-from libc.stdint cimport int64_t
-from .state cimport ExecutionState
+from libc.stdint cimport int64_t, uint32_t
+from .state cimport ExecutionState, LoopState, TIMING
 
 cdef extern from "ticks.h" nogil:
     int64_t read_ticks()
@@ -39,15 +39,57 @@ cdef inline double seconds_per_tick() noexcept nogil:
     return (seconds[1] - seconds[0]) / <double>(ticks[1] - ticks[0])
 
 
+cdef inline double ticks_per_reading() noexcept nogil:
+    """What reading the clock takes: the least mean of several."""
+    cdef int64_t first, last = 0, least = -1
+    cdef int k, attempt
+    for attempt in range(50):
+        first = read_ticks()
+        for k in range(100):
+            last = read_ticks()
+        if least < 0 or last - first < least:
+            least = last - first
+    return least / 100.0
+
+
 cdef inline void charge_time_to(ExecutionState *s, int pc) noexcept nogil:
     """Charge the time from here on to another instruction; -1: to none."""
     cdef int64_t t = read_ticks()
     if s.timed_pc >= 0:
-        s.node_times[s.timed_pc].ticks += t - s.timed_since
+        s.node_times[s.timed_pc].ticks += (t - s.timed_since) * s.timed_weight
     s.timed_pc, s.timed_since = pc, t
 
 
 cdef inline void start_timing(ExecutionState *s, int pc) noexcept nogil:
     """An instruction begins to run, or continues after a time slice."""
-    s.node_times[pc].starts += s.timed_pc != pc
+    if s.timed_pc != pc:
+        s.node_times[pc].starts += s.timed_weight
     charge_time_to(s, pc)
+
+
+cdef inline void weigh_time(ExecutionState *s, int pc, int64_t weight) noexcept nogil:
+    """From here on, inside an instruction, time counts so many times; 0: it is not measured."""
+    if weight == s.timed_weight:
+        return
+    charge_time_to(s, pc)
+    s.timed_weight = weight
+    s.stepping = s.stepping | TIMING if weight else s.stepping & ~TIMING
+
+
+cdef inline void sample_iteration(ExecutionState *s, const LoopState *loop) noexcept nogil:
+    """At the head of a loop: whether to time its next iteration, or what follows its end, which is part of an iteration
+    of the outer loop. The first iteration always is, unless entries are about as short as the distance of samples: it
+    computes what the loop does not change. The others are chosen at random: they may have a period."""
+    cdef int64_t weight = 0
+    if loop.ended:
+        weight = 1 if s.depth == 1 else s.loop_weights[s.stack[s.depth - 2]]
+    elif loop.i == 0 and loop.iterations >= s.sample_every * (loop.entries - 1):
+        weight = 1
+    else:
+        s.sample_wait -= 1
+        if s.sample_wait <= 0:
+            weight = s.sample_every
+            s.sample_random = s.sample_random * <uint32_t>1664525 + <uint32_t>1013904223
+            s.sample_wait = 1 + <int>((s.sample_random >> 8) % <uint32_t>(2 * s.sample_every - 1))
+    s.loop_weights[loop.index] = weight
+    weigh_time(s, s.pc, weight)

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, INT64_MAX
 cimport numpy as np
 
 from .bound_node cimport run_bound_node
-from .clock cimport now, start_timing
+from .clock cimport now, sample_iteration, start_timing, weigh_time
 from .spec_table cimport extent_of
 from .state cimport *
 
@@ -515,6 +515,8 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
                 if (s.watch and check_hooks(s, ins.loop)) or s.stop_reasons:
                     return S_BOUNDARY
             loop.reported = loop.checked = 0
+            if s.sample_every:
+                sample_iteration(s, loop)
             if loop.ended:
                 s.pc = loop.exit
                 continue
@@ -524,11 +526,15 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
             if loop.nslices and loop.i >= loop.parts:
                 return S_NO_SLICE
             if ins.region != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
+                if s.sample_every:
+                    weigh_time(s, s.pc, 1)
                 k = run_regions(s, ins.region)
                 if k == REGION_TICK:
                     return S_TICK
                 if k == REGION_RAN:
                     continue
+                if s.sample_every:
+                    weigh_time(s, s.pc, s.loop_weights[ins.loop])
             loop.edited = 0
             s.pc += 1
         elif kind == NEXT:

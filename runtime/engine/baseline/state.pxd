@@ -4,7 +4,7 @@ The optimizer keeps its own state (optimized/optimizer_state.pxd); the structs h
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from numpy cimport npy_intp
 
 from ...kernels.call cimport Call
@@ -309,6 +309,7 @@ cdef struct BoundaryView:
 ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
 
 cdef struct NodeTime:
+    # both times the weight of the iterations that were timed
     int64_t ticks        # of a clock that is faster to read than that of seconds
     int64_t starts       # how often it was run: each reads the clock once
 
@@ -352,6 +353,12 @@ cdef struct ExecutionState:
     boundary_record **records
     boundary_hook c_hook
     void *c_context
+    # with TIMING: one of ``sample_every`` iterations is timed; 0: all are
+    int sample_every
+    int sample_wait      # iterations until the next one is
+    uint32_t sample_random
+    int64_t timed_weight    # how many iterations the present one represents
+    int64_t *loop_weights   # of the present iteration of each loop; 0: it is not timed
 
 cdef inline int iteration_start(const LoopState *loop) noexcept nogil:
     """First instruction of the next iteration. The condition is not tested where the trip count ends the loop."""

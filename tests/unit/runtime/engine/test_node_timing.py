@@ -10,8 +10,25 @@ from onnx import TensorProto, helper
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frontends.onnx import reader
 from loopdbg.runtime.model import Model
+from text_models import model as text_model
 
 TRIPS = 50
+
+#: An inner loop of three iterations in one of thirty, and nodes around it; the values are too large for a program.
+NESTED = """
+n (float[64,64] x0) => (float[64,64] y) {
+    thirty = Constant <value = int64 {30}> ()
+    three = Constant <value = int64 {3}> ()
+    x = Loop <body = outer (int64 i, bool c, float[64,64] a) => (bool keep, float[64,64] b) {
+        keep = Identity (c)
+        inside = Loop <body = inner (int64 j, bool d, float[64,64] e) => (bool go, float[64,64] f) {
+            go = Identity (d)
+            [inner_sin] f = Sin (e)
+        }> (three, , a)
+        [outer_cos] b = Cos (inside)
+    }> (thirty, , x0)
+    [after] y = Exp (x)
+}"""
 
 
 def model() -> Model:
@@ -83,6 +100,39 @@ def test_seconds_accumulate_and_reset(engine: Engine) -> None:
     assert seconds(engine)["large"] > once
     engine.time_nodes(True)
     assert sum(engine.node_seconds) == 0
+
+
+def starts(engine: Engine) -> dict[str, int]:
+    """How often each node was run, by its name."""
+    pairs = zip(engine.plan.code, engine.node_starts, strict=True)
+    return {i.node.name: count for i, count in pairs if i.node is not None and i.op is not None}
+
+
+def test_samples_represent_all_iterations(engine: Engine) -> None:
+    run(engine)
+    runs, every = 40, 5
+    engine.time_nodes(True, every)
+    for _ in range(runs):
+        run(engine)
+    sampled, spent = starts(engine), seconds(engine)
+    assert set(sampled.values()) == {sampled["small"]}, "an iteration is timed as a whole"
+    assert (sampled["small"] - runs) % every == 0, "the first iteration always is, and represents itself"
+    assert sampled["small"] == pytest.approx(runs * TRIPS, rel=0.1)
+    assert spent["large"] > spent["small"] > 0
+
+
+def test_inner_loops_and_what_follows_them_are_sampled_by_themselves() -> None:
+    engine = Engine(text_model(NESTED).plan)
+    runs = 60
+    for every in (1, 4):
+        engine.time_nodes(True, every)
+        for _ in range(runs):
+            engine.start({slot: np.eye(64, dtype=np.float32) for _, slot in engine.plan.inputs})
+            assert engine.resume() == ("end", -1)
+        counts = starts(engine)
+        assert counts["after"] == runs, "the main graph is timed as a whole"
+        assert counts["outer_cos"] == pytest.approx(runs * 30, rel=0.15 if every > 1 else 0)
+        assert counts["inner_sin"] == pytest.approx(runs * 30 * 3, rel=0.15 if every > 1 else 0)
 
 
 def test_timing_disabled_by_default(engine: Engine) -> None:
