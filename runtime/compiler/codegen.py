@@ -67,6 +67,7 @@ def emit_function(registers: RegisterFile) -> None:
     for loop in loops:
         loop.head()
     emit_epilogue(registers)
+    registers.insert_entry()
 
 
 class InstructionCode:

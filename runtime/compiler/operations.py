@@ -105,7 +105,7 @@ def multiply_matrices(registers: RegisterFile, order: ProductOrder) -> tuple[str
     total = splat_constant("float", "0.0", lanes)
     for a_offsets, b_offsets in zip(order.a[1], order.b[1], strict=True):
         a = registers.gather_lanes(order.a[0], "float", a_offsets)
-        b = registers.gather_lanes(order.b[0], "float", b_offsets)
+        b = registers.gather_once(order.b[0], "float", b_offsets)
         if order.fused:
             total = w.assign(f"call {t} @{fma}({t} {a}, {t} {b}, {t} {total})")
         else:

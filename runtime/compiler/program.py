@@ -99,6 +99,8 @@ class ProgramDescription:
     code: list[tuple[int, int, int, int, int]]
     #: Bytes of each register, and whether its value fills them; if not, it is one number of any type.
     registers: list[tuple[int, bool]]
+    #: Registers that the program does not change.
+    unchanged: set[int]
     #: Registers of each call of an elementwise kernel; the last is the result.
     calls: list[list[int]]
     #: (bytes, length, index register, index is int64) of each Gather of one element

@@ -35,6 +35,7 @@ def emit_prologue(registers: RegisterFile) -> str:
         enter_loop(w, k, loops)
     root_bound = enter_root(w, program.loops[0])
     enter_arrays(registers)
+    registers.mark_entry_end()
     fresh = w.compare_integers("eq", "i32", w.load_field("%p", "program.suspended", "i32"), 0)
     w.branch_if(fresh, "head0", "again")
     w.begin_block("again")

@@ -27,6 +27,9 @@ class RegisterFile:
         self.program = program
         self.writer = LlvmWriter(program.layout.offsets)
         self.types = register_types(program)
+        self._entry_end = 0
+        self._entry_lines: list[str] = []
+        self._gathered: dict[tuple[int, str, tuple[int, ...]], str] = {}
 
     def read(self, k: int) -> str:
         if k in self.program.constants and self.types[k].startswith("i"):
@@ -127,6 +130,26 @@ class RegisterFile:
         if lanes == list(range(count)):
             return text
         return w.assign(f"shufflevector {t} {text}, {t} poison, {shuffle_mask(lanes)}")
+
+    def gather_once(self, k: int, element: str, offsets: list[int]) -> str:
+        """The same, in the entry block if the program does not change the register: LLVM does not move it there, as
+        the loop has two entries."""
+        if k not in self.program.unchanged:
+            return self.gather_lanes(k, element, offsets)
+        key = k, element, tuple(offsets)
+        if key not in self._gathered:
+            lines, self.writer.lines = self.writer.lines, self._entry_lines
+            self._gathered[key] = self.gather_lanes(k, element, offsets)
+            self.writer.lines = lines
+        return self._gathered[key]
+
+    def mark_entry_end(self) -> None:
+        """The entry block is complete, but for its branch."""
+        self._entry_end = len(self.writer.lines)
+
+    def insert_entry(self) -> None:
+        """Insert what ``gather_once`` has put into the entry block."""
+        self.writer.lines[self._entry_end : self._entry_end] = self._entry_lines
 
     def scatter_lanes(self, k: int, element: str, offsets: list[int], text: str) -> None:
         """Write lanes to the elements at these byte offsets; other elements are unchanged."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph import Array
 from ..kernels import kernel as kernels
+from ..kernels import loop_nest
 from ..kernels.strided_iteration import broadcast_shapes, plan_loops, stride_along
 from ..kernels.symbolic_extents import SymbolicExtent, any_symbolic, approximate_quotient, current_extent, keep_symbolic
 from ..ops import kernel_lookup
@@ -156,6 +157,10 @@ class CallEmitter:
         b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
         shape = kernel_lookup.product_shape(a2, b2)
         kernel = _require_kernel(kernel_lookup.product_kernel(a.dtype, b.dtype))
+        if b2.known is not None and b2.strides[-2] == b2.dtype.itemsize and loop_nest.copies_columns(
+            kernel, a2.shape[-2], *b2.shape[-2:]
+        ):
+            b2 = self.constant(b2.known)
         out = self._new(shape, kernel.out)
         if out.size:
             self.cost += 20 + approximate_quotient(out.size * a2.shape[-1], 8)

@@ -185,6 +185,7 @@ cdef object describe(Program *program, object plan):
     return ProgramDescription(
         code,
         [(program.values[k].nbytes, bool(program.values[k].exact)) for k in range(program.nregisters)],
+        {k for k in range(program.nregisters) if program.values[k].slot >= 0 and not program.values[k].written},
         [[numbers[core.calls[k].args[j]] for j in range(core.calls[k].nargs)] for k in range(program.ncalls)],
         [(core.loads[k].block, core.loads[k].length, numbers[core.loads[k].index], bool(core.loads[k].wide))
          for k in range(program.nloads)],

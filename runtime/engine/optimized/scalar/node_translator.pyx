@@ -22,6 +22,15 @@ cdef enum:
 SEARCH_TYPES = {"f": ("float", 4), "d": ("double", 8), "i": ("int32_t", 4), "l": ("int64_t", 8)}
 
 
+cdef bint is_inline_product(const Call *call) noexcept:
+    return is_small_product(call) and 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MAX_INLINE_PRODUCTS
+
+
+cdef list flat_offsets(list places):
+    """The offsets of all numbers of an operand or result of a product."""
+    return [offset for each in places for offset in each] if isinstance(places[0], list) else places
+
+
 class NotScalar(Exception):
     """A scalar program cannot run the loop."""
 
@@ -102,17 +111,31 @@ cdef class NodeTranslator:
         cdef int k
         cdef ElementAccess e
         elements = [self.elements(ins.calls + k) for k in range(ins.ncalls)]
-        if not all([elements[k] is not None or self.is_number_call(ins.calls + k) or self.is_load(ins.calls + k)
-                    for k in range(ins.ncalls)]):
-            return self.kernel_node(pc, ins, answer)
         temps = {}      # cell -> bytes of the node's own memory
+        products = {}       # call -> its order
+        for k in range(ins.ncalls):
+            if is_inline_product(ins.calls + k):
+                places = product_offsets(ins.calls + k)
+                for j in range(3):
+                    cell = <size_t>ins.calls[k].cell[j]
+                    temps[cell] = max(temps.get(cell, 0), 4 + max(flat_offsets(places[j])))
+                if all([self.port_bytes(ins.calls + k, j) <= REGISTER_BYTES and
+                        temps[<size_t>ins.calls[k].cell[j]] <= REGISTER_BYTES for j in range(3)]):
+                    products[k] = places
+        if not all([elements[k] is not None or k in products or self.is_number_call(ins.calls + k) or
+                    self.is_load(ins.calls + k) for k in range(ins.ncalls)]):
+            return self.kernel_node(pc, ins, answer)
         for k, e in enumerate(elements):
             for j, size, places in zip(e.arguments, e.sizes, e.places) if e is not None else ():
                 cell = <size_t>ins.calls[k].cell[<int>j]
                 temps[cell] = max(temps.get(cell, 0), max(places) + size)
         for k, e in enumerate(elements):
             registers = [self.argument(ins.calls + k, j, temps) for j in self.arguments(ins.calls + k, e)]
-            if e is not None:
+            if k in products:
+                self.nodes.append((<size_t>(ins.calls + k), 1, ins.cost, [registers], [registers[2]],
+                                   ("product", (has_fma(),), *zip(registers, products[k]))))
+                self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
+            elif e is not None:
                 self.operate(pc, ins.calls + k, e, registers)
             elif is_gather(ins.calls + k):
                 self.load(pc, ins.calls + k, registers[0], registers[1])
@@ -197,25 +220,15 @@ cdef class NodeTranslator:
             registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
         if answer != NULL and self.slot_of_cell(answer) < 0:
             results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
-        order = self.order(ins.calls) if ins.ncalls == 1 else self.fold(ins.calls) if ins.ncalls == 2 else None
+        order = self.fold(ins.calls) if ins.ncalls == 2 else None
+        if ins.ncalls == 1 and is_arg_reduction(ins.calls):
+            order = self.search(ins.calls)
         self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
-    cdef object order(self, Call *call):
-        """Evaluation order of a small product of registers: ("product", (is it fused), and for a, b and the result:
-        register, places); or of a search for extremes: ("search", (C type, is it the maximum, the last), the same of x
-        and the result); else None."""
-        if is_arg_reduction(call):
-            return self.search(call)
-        if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MAX_INLINE_PRODUCTS or \
-                not all([0 <= self.port_bytes(call, j) <= REGISTER_BYTES for j in range(3)]):
-            return None
-        a, b, result = product_offsets(call)
-        return "product", (has_fma(),), (self.argument(call, 0, {}), a), (self.argument(call, 1, {}), b), \
-            (self.argument(call, 2, {}), result)
-
     cdef object search(self, Call *call):
-        """The order of a search for extremes, as in ``order``."""
+        """How a call searches for extremes: ("search", (C type, is it the maximum, the last), and for x and the result:
+        register, places); None: it does not."""
         kind = SEARCH_TYPES.get(chr(call.extra[0]))
         if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(call, 1) < 0 or \
                 call.extra[1] * call.extra[2] * call.extra[3] > MAX_INLINE_PRODUCTS:

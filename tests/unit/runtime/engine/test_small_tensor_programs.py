@@ -139,13 +139,16 @@ def test_weights_that_are_no_register_are_read_where_they_are() -> None:
     same(text, {"M": 300, **feeds})
 
 
-PRODUCTS = """g (int64 M, float[3,4] a0, float[4,3] b0) => (float[3,4] a, float[S,3,3] c, float[S,4,4] d)
+PRODUCTS = """
+g (int64 M, float[3,4] a0, float[4,3] b0) => (float[3,4] a, float[S,3,3] c, float[S,4,4] d, float[S,3,3] e)
 <float shrink = {0.75}, int64[2] all = {0, 1}> {
-  a, c, d = Loop <body = body (int64 i, bool k, float[3,4] x) => (bool kept, float[3,4] y, float[3,3] p, float[4,4] q) {
+  a, c, d, e = Loop <body = body (int64 i, bool k, float[3,4] x)
+      => (bool kept, float[3,4] y, float[3,3] p, float[4,4] q, float[3,3] r) {
     kept = Identity (k)
     p = MatMul (x, b0)
     z = Transpose <perm = [1, 0]> (x)
     q = MatMul (z, x)
+    r = Gemm <transB = 1> (x, x, p)
     most = ReduceMax <keepdims = 0> (q, all)
     scaled = Mul (x, shrink)
     part = Div (scaled, most)
