@@ -95,6 +95,8 @@ def find_peer_disagreement(
             "iteration by iteration; give other inputs, or a smaller tolerance"
         )
     predicate.first_observation = result
+    # A runtime that hangs or refuses has no values, and a hanging one takes long to ask again.
+    predicate.needs_fresh_runs = result.kind not in ("refused", "hung") and predicate.varies(candidate, result)
     return Finding(candidate, result, predicate, limit, full.node_count, tolerance)
 
 
@@ -106,7 +108,6 @@ def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDi
         )
     candidate, result = sequence
     limit = _iteration_limit(model, inputs, cap)
-    predicate.requires_same_values = predicate.shows_same_values(candidate, result)
     request = find_first_request(model, inputs, predicate, cap)
     if request is not None:
         _, candidate, result, limit = request

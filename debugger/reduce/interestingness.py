@@ -30,6 +30,8 @@ from .documents.document import Document, ReductionCandidate
 
 #: Minimum ratio of a relative difference to the first one for the same finding.
 _MAX_RELATIVE_SHRINK = 100.0
+#: Runs in fresh processes that have to show a finding in values that vary.
+_FRESH_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -98,20 +100,30 @@ class PeerDisagreement(InterestingnessTest):
         self.peer = peer
         self.tolerance = tolerance
         self.limit = limit
-        #: Whether a candidate has to show the same values in another process: uninitialised memory does not.
-        self.requires_same_values = False
+        #: Whether a candidate has to show the finding in fresh processes, too: uninitialised memory differs by luck.
+        self.needs_fresh_runs = False
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         result = self._observe(candidate)
-        if result is None or not self.requires_same_values or self.shows_same_values(candidate, result):
+        if result is None or not self.needs_fresh_runs:
             return result
-        return None
+        for _ in range(_FRESH_RUNS):
+            again = self._observe_in_fresh_process(candidate)
+            if again is None:
+                return None
+            if is_same_observation(again, result):  # its numbers do not vary: one more run is enough
+                break
+        return result
 
-    def shows_same_values(self, candidate: ReductionCandidate, result: Observation) -> bool:
-        """Whether a candidate shows the values of an observation in another process, too."""
-        self.peer.close()
-        again = self._observe(candidate)
-        return again is not None and not compare(result.actual, again.actual, Tolerance(0.0, 0.0)).kind
+    def varies(self, candidate: ReductionCandidate, result: Observation) -> bool:
+        """Whether a fresh process gives something else than an observation."""
+        again = self._observe_in_fresh_process(candidate)
+        return again is None or not is_same_observation(again, result)
+
+    def _observe_in_fresh_process(self, candidate: ReductionCandidate) -> Observation | None:
+        if not self.peer.is_command:  # each run of a command is a process
+            self.peer.close()
+        return self._observe(candidate)
 
     def _observe(self, candidate: ReductionCandidate) -> Observation | None:
         (document,) = candidate.documents
@@ -300,6 +312,11 @@ def contains_nonfinite(value: Any, kind: str) -> bool:
         return False
     array = np.asarray(value).astype(np.float64)
     return bool((np.isnan(array) if kind == "nan" else np.isinf(array)).any())
+
+
+def is_same_observation(result: Observation, other: Observation) -> bool:
+    """Whether two observations have the same values of the other side, bit for bit."""
+    return result.kind == other.kind and not compare(result.actual, other.actual, Tolerance(0.0, 0.0)).kind
 
 
 def is_same_finding(result: Observation, first: Observation) -> bool:

@@ -29,7 +29,8 @@ _MAX_ROUNDS = 6
 
 @dataclass(frozen=True)
 class ReductionResult:
-    """The result of a reduction. ``end_reason``: ``smallest`` if no pass helps, ``spent``, ``interrupted``."""
+    """The result of a reduction. ``end_reason``: ``smallest`` if no pass helps, ``spent``, ``interrupted``,
+    ``unconfirmed`` if smaller parts did not show the finding again."""
 
     candidate: ReductionCandidate
     observation: Observation

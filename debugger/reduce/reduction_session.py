@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from .interestingness import InterestingnessTest, Observation, run_document
 
 #: Result of an edit of a document: its new inputs, or whether it changed.
 DocumentEdit = Callable[[Document], Mapping[str, Data] | bool | None]
+
+#: Parts that are kept in case the best one does not show the finding again.
+_MAX_PREVIOUS = 16
 
 
 class BudgetExhausted(Exception):
@@ -43,6 +47,8 @@ class ReductionSession:
         self.predicate = predicate
         self.best = start
         self.observation = observation
+        #: The last parts that showed the finding before the best one.
+        self.previous: deque[tuple[ReductionCandidate, Observation]] = deque(maxlen=_MAX_PREVIOUS)
         self.limit = limit
         self.tests = 0
         self.current_pass = ""
@@ -80,6 +86,7 @@ class ReductionSession:
         if result is None:
             self._rejected_keys.add(key)
             return False
+        self.previous.append((self.best, self.observation))
         self.best, self.observation, self._best_key = candidate, result, key
         return True
 

@@ -11,7 +11,7 @@ from ...runtime.model import Model, load
 from ..compare.running.sides import ModelSide
 from .documents.document import ReductionCandidate
 from .documents.ir_document import IrDocument
-from .interestingness import InterestingnessTest, Observation
+from .interestingness import InterestingnessTest, Observation, PeerDisagreement
 
 
 def find_first_request(
@@ -48,7 +48,7 @@ def find_first_request(
 
 
 def find_request_sequence(
-    model: Model, inputs: Mapping[str, Data], predicate: InterestingnessTest
+    model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement
 ) -> tuple[ReductionCandidate, Observation] | None:
     """Find the shortest sequence of requests, from the first one on, that shows a finding.
 
@@ -74,6 +74,7 @@ def find_request_sequence(
     if whole is None:
         return None
     predicate.first_observation = whole
+    predicate.needs_fresh_runs = True  # a runtime that loses a variable may read uninitialised memory
     for length in range(1, count):
         result = predicate(first_requests(length))
         if result is not None:

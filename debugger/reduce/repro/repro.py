@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ....runtime.atomic_file import write_text
+from ....runtime.atomic_file import discard, write_text
 from ....runtime.text import count_text, escape_lines
 from ...extract.output_folder import write_folder
 from ..initial_candidate import Finding
@@ -15,8 +15,14 @@ from ..interestingness import PeerDisagreement
 from ..reducer import ReductionResult, reduce
 from ..reduction_session import ReductionSession
 from . import repro_report
-from .repro_folder import ReproFolder, check_repro, write_repro
+from .repro_folder import ReproFolder, check_repro, run_scripts, write_repro
 from .repro_report import FindingSource
+
+_END_TEXTS = {
+    "spent": ", ended by a limit",
+    "interrupted": ", interrupted",
+    "unconfirmed": "; smaller parts did not show it again",
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Repro:
     def lines(self) -> list[str]:
         """Return the report for a person."""
         reduced, pack = self.reduced, self.output
-        end_text = {"spent": ", ended by a limit", "interrupted": ", interrupted"}.get(reduced.end_reason, "")
+        end_text = _END_TEXTS.get(reduced.end_reason, "")
         lines = [
             self.title,
             f"{self.finding.original_node_count} nodes -> {reduced.candidate.node_count}"
@@ -81,11 +87,26 @@ def make_repro(
     )
     with _short_timeout(finding):
         reduced = reduce(session)
-    title = repro_report.finding_title(source, reduced)
     with write_folder(folder, force=True) as temporary:
-        pack = write_repro(reduced, finding, title, temporary)
-        check_repro(pack, finding.test, reduced.candidate.inputs)
+        for part in _parts_to_confirm(session, reduced, finding):
+            for path in temporary.iterdir():
+                discard(path)
+            title = repro_report.finding_title(source, part)
+            pack = write_repro(part, finding, title, temporary)
+            check_repro(pack, finding.test, part.candidate.inputs)
+            if pack.recheck is not None:
+                break
+        run_scripts(pack)
         page = temporary / "README.md"
-        write_text(page, repro_report.report_text(pack, reduced, finding, source))
+        write_text(page, repro_report.report_text(pack, part, finding, source))
         pack.files.append(page)
-    return Repro(finding, reduced, pack.moved_to(folder), title)
+    return Repro(finding, part, pack.moved_to(folder), title)
+
+
+def _parts_to_confirm(
+    session: ReductionSession, reduced: ReductionResult, finding: Finding
+) -> Iterator[ReductionResult]:
+    """The reduced part; then those that showed the finding before it, from the last to the first one."""
+    yield reduced
+    for candidate, observation in (*reversed(session.previous), (finding.candidate, finding.observation)):
+        yield replace(reduced, candidate=candidate, observation=observation, end_reason="unconfirmed")

@@ -99,11 +99,15 @@ def takes_command(test: InterestingnessTest) -> bool:
 
 
 def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
-    """Check that the files show the finding: run as before after reading, and by each script with a runtime."""
+    """Check that the files show the finding: they are read and run as the candidate was."""
     documents = tuple(read_document(path) for path in pack.models)
     for document in documents:
         document.is_over_requests = pack.is_over_requests
     pack.recheck = predicate(ReductionCandidate(documents, inputs))
+
+
+def run_scripts(pack: ReproFolder) -> None:
+    """Run each script whose runtime is installed."""
     for path in pack.files:
         package = path.stem.removeprefix("run_")
         if path.suffix == ".py" and importlib.util.find_spec(package) is not None:
