@@ -75,15 +75,15 @@ def attend(
     window: AttentionWindow = _UNBOUNDED_WINDOW,
     softcap: float = 0.0,
     zeros: bool = True,
-    positions_first: tuple[bool, bool, bool] = (False, False, False),
+    positions_first: bool = False,
 ) -> T:
     """``softmax(scale * q @ k^T + bias) @ v``; a head of k may be shared by several heads of q.
 
-    Layout: ``[batch, heads, positions, width]``, or ``[batch, positions, heads, width]`` where ``positions_first`` is
-    set for q, k or v; the result has the layout of q. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``.
+    Layout: ``[batch, heads, positions, width]``; of the result ``[batch, positions, heads, width]`` with
+    ``positions_first``. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``.
     ``softcap``: bound of the scores before the bias; ``zeros``: a query without visible key gives zeros, not NaN.
     """
-    shape = AttentionShape.from_tensors(q, k, v, positions_first)
+    shape = AttentionShape.from_tensors(q, k, v)
     if bias is not None:
         bias = _bias_to_4d(p, bias, shape)
     fused = shape.queries <= MAX_FUSED_QUERIES and 0 < shape.width <= MAX_HEAD_WIDTH and shape.keys > 0
@@ -91,9 +91,8 @@ def attend(
         return _attend_fused(p, q, k, v, shape, scale, bias, window, softcap, zeros, positions_first)
     hides = bias is not None or window.hides_all_keys(shape.queries, shape.keys)
     full_bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
-    heads_first = (_heads_first(p, x, transposed) for x, transposed in zip((q, k, v), positions_first, strict=True))
-    y = attend_unfused(p, *heads_first, scale=scale, bias=full_bias, softcap=softcap, zeros=zeros and hides)[0]
-    return p.transpose(y, (0, 2, 1, 3)) if positions_first[0] else y
+    y = attend_unfused(p, q, k, v, scale=scale, bias=full_bias, softcap=softcap, zeros=zeros and hides)[0]
+    return _swap_heads_and_positions(p, y) if positions_first else y
 
 
 # --- Separate steps, for callers that need intermediate results.
@@ -183,8 +182,8 @@ def _grouped_matmul(p: P, a: T, b: T) -> T:
     return p.reshape(result, (a.shape[0], heads, *result.shape[3:]))
 
 
-def _heads_first(p: P, x: T, positions_first: bool) -> T:
-    return p.transpose(x, (0, 2, 1, 3)) if positions_first else x
+def _swap_heads_and_positions(p: P, x: T) -> T:
+    return p.transpose(x, (0, 2, 1, 3))
 
 
 # --- Shapes.
@@ -201,16 +200,13 @@ class AttentionShape:
     value_width: Any
 
     @staticmethod
-    def from_tensors(q: T, k: T, v: T, positions_first: Sequence[bool]) -> AttentionShape:
+    def from_tensors(q: T, k: T, v: T) -> AttentionShape:
         """Derive the sizes from the shapes of q, k and v.
 
         Raises:
             ModelError: the shapes do not match.
         """
-        (batch, heads, queries, width), (b2, groups, keys, w2), (b3, g3, k3, value_width) = (
-            (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if transposed else tuple(x.shape)
-            for x, transposed in zip((q, k, v), positions_first, strict=True)
-        )
+        (batch, heads, queries, width), (b2, groups, keys, w2), (b3, g3, k3, value_width) = q.shape, k.shape, v.shape
         if not (batch == b2 and batch == b3 and groups == g3 and keys == k3 and width == w2):
             raise ModelError(
                 f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other",
@@ -243,14 +239,14 @@ def _attend_fused(
     window: AttentionWindow,
     softcap: float,
     zeros: bool,
-    positions_first: Sequence[bool],
+    positions_first: bool,
 ) -> T:
     bits = [int(np.float32(x).view(np.uint32)) for x in (scale, softcap)]
     settings = [
         *bits,
         window.keys_before,
         window.keys_after,
-        *map(int, (*positions_first, positions_first[0])),
+        int(positions_first),
         int(zeros),
         int(bias is not None),
     ]
@@ -264,8 +260,10 @@ def _attend_fused(
         *steps,
     )
     inputs = [q, k, v, p.constant(np.array(settings, INT64)), *([] if bias is None else [bias])]
-    outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
-    (y,) = p.call(RoutineCall("attention.attend", outputs, numbers, scratch_bytes=(shape.keys + 16) * 4), inputs)
+    places = (shape.queries, shape.heads) if positions_first else (shape.heads, shape.queries)
+    outputs = [((shape.batch, *places, shape.value_width), FLOAT32)]
+    scratch = (shape.keys + 16) * 4
+    (y,) = p.call(RoutineCall("attention.attend", outputs, numbers, scratch, strided_inputs=3), inputs)
     return y
 
 
@@ -320,12 +318,13 @@ def attention(
             expected="3 or 4 axes",
             got=f"{q.ndim}, {k.ndim} and {v.ndim}",
         )
-    positions_first = (flat, flat, flat)
+    if flat:
+        q, k, v = (_swap_heads_and_positions(p, x) for x in (q, k, v))
     offset: Any = 0
     if past_key is not None:
-        k, v = (_append_to_past(p, past, _heads_first(p, x, flat)) for past, x in ((past_key, k), (past_value, v)))
-        positions_first, offset = (flat, False, False), past_key.shape[2]
-    shape = AttentionShape.from_tensors(q, k, v, positions_first)
+        k, v = (_append_to_past(p, past, x) for past, x in ((past_key, k), (past_value, v)))
+        offset = past_key.shape[2]
+    shape = AttentionShape.from_tensors(q, k, v)
     if scale is None:
         scale = 1 / math.sqrt(shape.width) if shape.width else 1.0
     bias = None if attn_mask is None else _mask_to_bias(p, attn_mask, shape.keys, q.dtype)
@@ -333,7 +332,6 @@ def attention(
     if nonpad_kv_seqlen is not None:
         hidden = _padding_bias(p, nonpad_kv_seqlen, window, shape, q.dtype)
         bias, window = hidden if bias is None else p.map(np.add, bias, hidden), AttentionWindow()
-    present = tuple(_heads_first(p, x, transposed) for x, transposed in zip((k, v), positions_first[1:], strict=True))
     precision = None if softmax_precision is None else dtype_from_onnx(softmax_precision)
     if precision is not None and not is_float(precision):
         raise ModelError(
@@ -344,17 +342,16 @@ def attention(
     scores_wanted = n_outputs > 3
     if scores_wanted or precision not in (None, q.dtype):
         # Intermediate scores are an output, or the steps have different dtypes.
-        heads_first = [_heads_first(p, x, transposed) for x, transposed in zip((q, k, v), positions_first, strict=True)]
         bias = bias if bias is None else _bias_to_4d(p, bias, shape)
         bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
-        y, *stages = attend_unfused(p, *heads_first, scale=scale, bias=bias, softcap=softcap, precision=precision)
-        y = p.transpose(y, (0, 2, 1, 3)) if flat else y
+        y, *stages = attend_unfused(p, q, k, v, scale=scale, bias=bias, softcap=softcap, precision=precision)
+        y = _swap_heads_and_positions(p, y) if flat else y
         if not 0 <= qk_matmul_output_mode < len(stages):
             raise unknown_value_error("qk_matmul_output_mode", qk_matmul_output_mode, range(4))
-        results = (y, *present, stages[qk_matmul_output_mode])
+        results = (y, k, v, stages[qk_matmul_output_mode])
     else:
-        y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, positions_first=positions_first)
-        results = (y, *present)
+        y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, positions_first=flat)
+        results = (y, k, v)
     y = p.reshape(y, (*y.shape[:2], y.shape[2] * y.shape[3])) if flat else y
     return (y, *results[1:])[:n_outputs]
 
@@ -448,19 +445,21 @@ def scaled_dot_product_attention(
     window = AttentionWindow(keys_after=0) if causal else AttentionWindow()
     batch = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     full = (*batch, q.shape[-2], k.shape[-2])
+    # Two axes stay as they are, so that a cache with spare capacity is read in place.
+    heads = (1, *batch)[-2:] if len(batch) in (1, 2) else (1, element_count(batch))
     if bias is not None and bias.ndim > 2 and tuple(bias.shape[:-2]) != (1,) * (bias.ndim - 2):
         bias = p.broadcast(bias, (*batch, *bias.shape[-2:]))
-        bias = p.reshape(bias, (1, element_count(batch), *bias.shape[-2:]))
+        bias = p.reshape(bias, (*heads, *bias.shape[-2:]))
     elif bias is not None and bias.ndim > 2:
         bias = p.reshape(bias, bias.shape[-2:])
-    flat = [
+    grouped = [
         p.reshape(
             x if tuple(x.shape[:-2]) == tuple(batch) else p.broadcast(x, (*batch, *x.shape[-2:])),
-            (1, element_count(batch), *x.shape[-2:]),
+            (*heads, *x.shape[-2:]),
         )
         for x in (q, k, v)
     ]
-    y = attend(p, *flat, scale=factor, bias=bias, window=window, zeros=False)
+    y = attend(p, *grouped, scale=factor, bias=bias, window=window, zeros=False)
     return p.reshape(y, (*full[:-1], v.shape[-1]))
 
 

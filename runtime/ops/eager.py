@@ -200,15 +200,21 @@ class EagerPrimitives:
         return _as_tensor(np.take(x, indices, axis=axis))
 
     def call(self, routine: RoutineCall, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Call a routine; it reads its inputs in row-major order."""
+        """Call a routine; it reads its inputs in row-major order, some of them by strides."""
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
-        arrays = (*[_row_major(loop_nest.aligned_array(x)) for x in inputs], *results)
+        aligned = [loop_nest.aligned_array(x) for x in inputs]
+        strided = [
+            x if kernel_lookup.has_contiguous_rows(x) else _row_major(x) for x in aligned[: routine.strided_inputs]
+        ]
+        steps = kernel_lookup.row_strides(strided)
+        arrays = (*strided, *map(_row_major, aligned[routine.strided_inputs :]), *results)
         if routine.growing_axes:
             count = np.empty((), np.int64)
             arrays = (*arrays, count)
         if routine.scratch_bytes:
             arrays = (*arrays, np.empty(routine.scratch_bytes, np.uint8))
-        if not loop_nest.run_kernel(kernel_lookup.routine_kernel(routine.name), arrays, extra=tuple(routine.params)):
+        kernel = kernel_lookup.routine_kernel(routine.name)
+        if not loop_nest.run_kernel(kernel, arrays, steps=steps, extra=tuple(routine.params)):
             raise ModelError(routine.failure or f"{routine.name} failed", name=routine.name)
         if routine.growing_axes:
             n, pairs = int(count), zip(results, routine.growing_axes, strict=True)

@@ -110,6 +110,16 @@ def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
     return tuple(reversed(strides))
 
 
+def has_contiguous_rows(x: Any) -> bool:
+    """Is the last axis of a buffer or an array contiguous?"""
+    return bool(x.strides[-1] == x.dtype.itemsize)
+
+
+def row_strides(tensors: Iterable[Any]) -> Shape:
+    """The strides of buffers or arrays for all axes but the last, one after the other."""
+    return tuple([stride for x in tensors for stride in x.strides[:-1]])
+
+
 def shapes_and_strides(tensors: Iterable[Any]) -> list[tuple[Shape, Shape]]:
     """The shapes and strides of buffers or arrays."""
     return [(x.shape, x.strides) for x in tensors]

@@ -313,7 +313,8 @@ class CallEmitter:
     def call(self, routine: RoutineCall, inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NoNativeKernel
-        arguments = [self._contiguous(x) for x in inputs]
+        strided = [x if kernel_lookup.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]]
+        arguments = [*strided, *(self._contiguous(x) for x in inputs[routine.strided_inputs :])]
         results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
         growing_axes, scratch = routine.growing_axes, routine.scratch_bytes
         if growing_axes and any(
@@ -324,7 +325,8 @@ class CallEmitter:
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        self.calls.append(CallSpec(kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params)))
+        kernel, steps = kernel_lookup.routine_kernel(routine.name), kernel_lookup.row_strides(strided)
+        self.calls.append(CallSpec(kernel, buffers, steps=steps, extra=tuple(routine.params)))
         if growing_axes:
             pairs = zip(results, growing_axes, strict=True)
             return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])

@@ -113,6 +113,8 @@ def _is_same(call: CallSpec, copied: CallSpec) -> bool:
         return False
     if all(buffer.contiguous for buffer in call.buffers if buffer.kind == "slot"):
         return (call.dims, call.steps, call.extra) == (copied.dims, copied.steps, copied.extra)
+    if call.kernel.driver == "routine":  # its strided inputs
+        return call.extra == copied.extra
     if call.kernel.elementwise and call.kernel.exact:
         *inputs, out = call.buffers
         if not call.kernel.has_transpose_loop and any(map(_is_transposed, inputs)):
