@@ -8,10 +8,10 @@ position-independent of its program: identical programs share it.
 
 from __future__ import annotations
 
-from .llvm_writer import TYPES, NotCompilable, TypedValue, splat_constant, vector_type
+from .llvm_writer import NotCompilable, TypedValue, splat_constant, vector_type
 from .loops import LoopCode
-from .operations import emit_operations, fold, has_zero, lane_count, multiply_matrices, search
-from .program import ExtremeSearch, FoldOrder, ProgramDescription
+from .operations import emit_operations, has_zero, inline_node, lane_count
+from .program import Argument, ProgramDescription
 from .prologue_epilogue import emit_epilogue, emit_prologue, exit_if
 from .registers import CELL_BYTES, RegisterFile
 from .straight_line import emit_run, run_end
@@ -175,25 +175,23 @@ class InstructionCode:
         if order is None:
             self.run_kernels(k, number)
             return
-        register, offsets = order.result
-        if isinstance(order, ExtremeSearch):
-            self.registers.scatter_lanes(register, "i64", offsets, search(self.registers, order))
+        results, is_nan = inline_node(self.registers, order)
+        if is_nan == "false":
+            self.write_results(results)
             return
-        if isinstance(order, FoldOrder):
-            total, is_nan = fold(self.registers, order)
-            element = TYPES[self.program.layout.operations[order.op].result]
-        else:
-            total, is_nan = multiply_matrices(self.registers, order)
-            element = "float"
         kernels, numeric, done = w.fresh_name("kernels"), w.fresh_name("good"), w.fresh_name("done")
         w.branch_if(is_nan, kernels, numeric, likely=False)
         w.begin_block(kernels)
         self.run_kernels(k, number)
         w.branch(done)
         w.begin_block(numeric)
-        self.registers.scatter_lanes(register, element, offsets, total)
+        self.write_results(results)
         w.branch(done)
         w.begin_block(done)
+
+    def write_results(self, results: list[tuple[Argument, str, str]]) -> None:
+        for (register, offsets), element, lanes in results:
+            self.registers.scatter_lanes(register, element, offsets, lanes)
 
     def run_kernels(self, k: int, number: int) -> None:
         """Call a node's kernels on registers, through memory."""

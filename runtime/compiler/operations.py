@@ -95,6 +95,19 @@ def has_zero(registers: RegisterFile, c_type: str, argument: Argument) -> str:
     return w.any_of(zero, lanes)
 
 
+def inline_node(
+    registers: RegisterFile, order: ProductOrder | ExtremeSearch | FoldOrder
+) -> tuple[list[tuple[Argument, str, str]], str]:
+    """The results of a node (argument, element type, lanes), and whether its kernels have to determine them instead."""
+    if isinstance(order, ExtremeSearch):
+        return search(registers, order)
+    if isinstance(order, FoldOrder):
+        total, is_nan = fold(registers, order)
+        return [(order.result, TYPES[registers.program.layout.operations[order.op].result], total)], is_nan
+    total, is_nan = multiply_matrices(registers, order)
+    return [(order.result, "float", total)], is_nan
+
+
 def multiply_matrices(registers: RegisterFile, order: ProductOrder) -> tuple[str, str]:
     """The elements of a product as lanes, and whether any is NaN: only the kernel determines which NaN results."""
     w, lanes = registers.writer, lane_count(order.result[1])
@@ -149,8 +162,8 @@ def sum_pairwise(registers: RegisterFile, operation: ScalarOperation, numbers: l
     return total
 
 
-def search(registers: RegisterFile, order: ExtremeSearch) -> str:
-    """The indices of the extremes, as lanes."""
+def search(registers: RegisterFile, order: ExtremeSearch) -> tuple[list[tuple[Argument, str, str]], str]:
+    """The indices of the extremes and, if wanted, the extremes."""
     w, lanes, element = registers.writer, lane_count(order.result[1]), TYPES[order.c_type]
     t, index_type = vector_type(element, lanes), vector_type("i32", lanes)
     best, *rows = [registers.gather_lanes(order.x[0], element, offsets) for offsets in order.x[1]]
@@ -159,7 +172,11 @@ def search(registers: RegisterFile, order: ExtremeSearch) -> str:
         better = is_better(registers, order, lanes, row, best)
         best = w.select(better, t, row, best)
         indices = w.select(better, index_type, splat_constant("i32", str(index), lanes), indices)
-    return w.assign(f"zext {index_type} {indices} to {vector_type('i64', lanes)}")
+    results = [(order.result, "i64", w.assign(f"zext {index_type} {indices} to {vector_type('i64', lanes)}"))]
+    if order.values is None:
+        return results, "false"
+    skips_nan = not order.greatest and element in ("float", "double")
+    return [*results, (order.values, element, best)], w.any_nan(t, best) if skips_nan else "false"
 
 
 def is_better(registers: RegisterFile, order: ExtremeSearch, lanes: int, a: str, b: str) -> str:

@@ -51,7 +51,8 @@ class ProductOrder:
 
 @record
 class ExtremeSearch:
-    """Search for the index of each row's extreme (ArgMax, ArgMin); a NaN is the extreme."""
+    """Search for the index of each row's extreme (ArgMax, ArgMin), and perhaps the extreme itself (TopK); a NaN is the
+    extreme."""
 
     c_type: str
     greatest: bool
@@ -60,6 +61,8 @@ class ExtremeSearch:
     #: The elements at each index in the rows, one per result.
     x: ArgumentSequence
     result: Argument
+    #: The extremes; only the kernel finds the least number of a row with NaN.
+    values: Argument | None = None
 
 
 @record

@@ -113,6 +113,8 @@ def used_types(program: ProgramDescription) -> list[tuple[int, str]]:
     for *_, order in program.nodes:
         if isinstance(order, ExtremeSearch):
             uses += [(order.x[0], order.c_type), (order.result[0], "int64_t")]
+            if order.values is not None:
+                uses.append((order.values[0], order.c_type))
         elif isinstance(order, FoldOrder):
             operation = layout.operations[order.op]
             uses += [(register, operation.argument) for register, _ in (order.begin, order.x, order.result)]

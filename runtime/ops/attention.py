@@ -8,7 +8,6 @@ specification's function body.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -348,7 +347,7 @@ def attention(
         y = _swap_heads_and_positions(p, y) if flat else y
         if not 0 <= qk_matmul_output_mode < len(stages):
             raise unknown_value_error("qk_matmul_output_mode", qk_matmul_output_mode, range(4))
-        results = (y, k, v, stages[qk_matmul_output_mode])
+        results: tuple[T, ...] = (y, k, v, stages[qk_matmul_output_mode])
     else:
         y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, positions_first=flat)
         results = (y, k, v)

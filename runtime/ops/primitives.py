@@ -65,8 +65,8 @@ class RoutineCall:
     failure: str = ""
     #: Inputs with independent rows, whose count is the first parameter: rows of many iterations can be batched.
     rows: Sequence[int] = ()
-    #: The number of leading inputs that it reads by strides: those of all axes but the last, which is contiguous, are the
-    #: steps of the call.
+    #: The number of leading inputs that it reads by strides. The steps of the call are those of all axes but the last
+    #: one, which is contiguous.
     strided_inputs: int = 0
     #: For each output, the axis with data-dependent extent, -1: none; its shape has the capacity. The routine writes
     #: packed elements, and the extent as an int64 after the outputs. Only operator outputs may grow.

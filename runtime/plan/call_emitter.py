@@ -313,7 +313,9 @@ class CallEmitter:
     def call(self, routine: RoutineCall, inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NoNativeKernel
-        strided = [x if kernel_lookup.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]]
+        strided = [
+            x if kernel_lookup.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]
+        ]
         arguments = [*strided, *(self._contiguous(x) for x in inputs[routine.strided_inputs :])]
         results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
         growing_axes, scratch = routine.growing_axes, routine.scratch_bytes

@@ -77,7 +77,9 @@ class VectorBody:
         numbers = [self.binary, self.binary, self.binary, self.unary, self.compare, self.where, self.cast]
         places = [self.transpose, self.slice_, self.slice_, self.concat, self.gather, self.dynamic_slice, self.expand]
         inner = [] if self.prefix else [self.branch, self.inner]
-        self.draw(st.sampled_from([*numbers, *places, self.reduce, self.arg_extreme, self.product, *inner]))()
+        self.draw(
+            st.sampled_from([*numbers, *places, self.reduce, self.arg_extreme, self.top_one, self.product, *inner])
+        )()
 
     def binary(self) -> None:
         a = self.draw(st.sampled_from(self.names))
@@ -183,6 +185,16 @@ class VectorBody:
             shape = (*a[2][:axis], *((1,) if kept else ()), *a[2][axis + 1 :])
             how = f"axis = {axis}, keepdims = {int(kept)}, select_last_index = {int(last)}"
             self.add(f"{operator} <{how}> ({a[0]})", "int64", shape)
+
+    def top_one(self) -> None:
+        a = self.pick_value("float", "double", "int64", "int32", least=1)
+        if a:
+            axis, largest = self.draw(st.integers(0, len(a[2]) - 1)), self.draw(st.booleans())
+            shape = (*a[2][:axis], 1, *a[2][axis + 1 :])
+            name = f"{self.prefix}t{len(self.lines)}"
+            how = f"axis = {axis}, largest = {int(largest)}"
+            self.lines.append(f"{name}, {name}at = TopK <{how}> ({a[0]}, {self.constant([1])})")
+            self.names += [(name, a[1], shape), (f"{name}at", "int64", shape)]
 
     def product(self) -> None:
         matrices = [n for n in self.names if n[1] in ("float", "double") and len(n[2]) == 2]

@@ -97,12 +97,12 @@ cdef tuple product_offsets(Call *call):
 
 cdef tuple search_offsets(Call *call, int size):
     """Offsets of the numbers that a search for extremes reads: for each position in its rows a list with one per
-    result; and of the results."""
+    result; and the number of results."""
     # extra: type character, outer, axis length, inner, is max, is last
     cdef npy_intp n = call.extra[2], inner = call.extra[3]
     results = [(o, k) for o in range(call.extra[1]) for k in range(inner)]
     x = [[call.offset[0] + size * ((o * n + j) * inner + k) for o, k in results] for j in range(n)]
-    return x, [call.offset[1] + 8 * k for k in range(len(results))]
+    return x, len(results)
 
 
 cdef tuple fold_offsets(const Call *begin, const Call *call):

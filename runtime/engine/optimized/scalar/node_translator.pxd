@@ -40,7 +40,8 @@ cdef class NodeTranslator:
     cdef int load(self, int pc, Call *call, int index, int result) except -1
     cdef int number_call(self, int pc, Call *call, list registers) except -1
     cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1
-    cdef object search(self, Call *call)
+    cdef object search(self, Call *call, Call *last, int j)
+    cdef object top(self, Call *calls)
     cdef object fold(self, Call *calls)
     cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1
     cdef list results(self, int pc, char **answer)

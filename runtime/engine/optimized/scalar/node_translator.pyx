@@ -220,22 +220,39 @@ cdef class NodeTranslator:
             registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
         if answer != NULL and self.slot_of_cell(answer) < 0:
             results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
-        order = self.fold(ins.calls) if ins.ncalls == 2 else None
+        order = None
         if ins.ncalls == 1 and is_arg_reduction(ins.calls):
-            order = self.search(ins.calls)
+            order = self.search(ins.calls, ins.calls, 1)
+        elif ins.ncalls == 2:
+            order = self.top(ins.calls) if is_arg_reduction(ins.calls) else self.fold(ins.calls)
         self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
-    cdef object search(self, Call *call):
-        """How a call searches for extremes: ("search", (C type, is it the maximum, the last), and for x and the result:
-        register, places); None: it does not."""
+    cdef object search(self, Call *call, Call *last, int j):
+        """How a call searches for extremes: ("search", (C type, is it the maximum, the last), and for x and the
+        indices: register, places); None: it does not. Argument ``j`` of the call ``last`` has the indices."""
         kind = SEARCH_TYPES.get(chr(call.extra[0]))
-        if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(call, 1) < 0 or \
+        if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(last, j) < 0 or \
                 call.extra[1] * call.extra[2] * call.extra[3] > MAX_INLINE_PRODUCTS:
             return None
-        x, result = search_offsets(call, kind[1])
+        x, count = search_offsets(call, kind[1])
         return "search", (kind[0], bool(call.extra[4]), bool(call.extra[5])), (self.argument(call, 0, {}), x), \
-            (self.argument(call, 1, {}), result)
+            (self.argument(last, j, {}), [last.offset[j] + 8 * k for k in range(count)])
+
+    cdef object top(self, Call *calls):
+        """How TopK with k = 1 is done: a search for extremes, whose second call copies them too."""
+        from ....kernels.bindings.data_movement import ROUTINES
+
+        cdef Call *pick = calls + 1
+        if <size_t>pick.run != ROUTINES["top1"] or pick.cell[0] != calls.cell[0] or pick.cell[1] != calls.cell[1] or \
+                pick.offset[0] != calls.offset[0] or pick.offset[1] != calls.offset[1] or self.port_bytes(pick, 2) < 0:
+            return None
+        order = self.search(calls, pick, 3)
+        if order is None:
+            return None
+        size = SEARCH_TYPES[chr(calls.extra[0])][1]
+        values = [pick.offset[2] + size * k for k in range(len(order[3][1]))]
+        return *order, (self.argument(pick, 2, {}), values)
 
     cdef object fold(self, Call *calls):
         """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), register and places of the

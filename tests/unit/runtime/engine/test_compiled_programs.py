@@ -288,6 +288,36 @@ def test_arg_extremes_with_ties_zeros_and_nan(operator: str, last: int, axis: in
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_one_with_ties_zeros_and_nan(largest: int, axis: int, dtype: str) -> None:
+    """TopK with k = 1: the extremes and their indices, in other places at each iteration."""
+    kept = [1 if k == axis else extent for k, extent in enumerate([6, 5])]
+    m = model(f"""g (int64 M, {dtype}[6, 5] x0, {dtype}[64, 6, 5] odd)
+        => ({dtype}[6, 5] x, {dtype}[n, {kept[0]}, {kept[1]}] best, int64[n, {kept[0]}, {kept[1]}] found) {{
+      x, best, found = Loop <body = body (int64 i, bool c, {dtype}[6, 5] u)
+          => (bool c, {dtype}[6, 5] w, {dtype}{kept} b, int64{kept} at) {{
+        one = Constant <value_ints = [1]> ()
+        b, at = TopK <axis = {axis}, largest = {largest}> (u, one)
+        many = Constant <value = int64 {{64}}> ()
+        k = Mod (i, many)
+        w = Gather <axis = 0> (odd, k)
+      }}> (M, , x0)
+    }}""")
+    kind = m.inputs[1].type.dtype
+    choices = [0, 1, -1, 3] if kind.kind == "i" else [np.nan, -np.nan, 0.0, -0.0, 1, np.inf, -np.inf]
+    odd = np.random.default_rng(axis).choice(np.array(choices, kind), (64, 6, 5))
+    if kind.kind == "f":
+        odd[::2] = np.nan_to_num(odd[::2])
+        odd[1] = np.nan
+    inputs = {"M": 300, "x0": odd[0], "odd": odd}
+    with np.errstate(all="ignore"):
+        expected = check_compiled(m, inputs)
+        plain = start_engine(m, inputs, hot_after=-1)
+        assert bits(m, plain) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
 @pytest.mark.parametrize("axes", [[0], [1], [0, 1]])
 @pytest.mark.parametrize("shape", [(2, 7), (3, 8), (7, 9), (2, 27), (1, 61)])
 def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype: str) -> None:
