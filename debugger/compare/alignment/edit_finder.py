@@ -37,7 +37,7 @@ from .edit_texts import (
     sliced_input_text,
     trip_count_text,
 )
-from .loop_ports import LoopAlignment
+from .loop_ports import LoopAlignment, initial_outer_value
 from .model_alignment import ModelAlignment
 from .term_pairs import term_name
 
@@ -337,7 +337,7 @@ class EditFinder:
                 own.append(term)
                 continue
             self._add_changed_node(*pair)
-        bypassed = self._pairs.bypassed_node(side, own, reader[1 - side], target)
+        bypassed = self._pairs.bypassed_node(side, own, self._values_read(1 - side, reader), target)
         if bypassed is not None:
             self._add_changed_node(*((bypassed, own[0]) if side else (own[0], bypassed)))
         elif own:
@@ -347,6 +347,27 @@ class EditFinder:
             self._add(
                 kind, left, right, (kind, *own), detail, reader=reader, texts=self._texts.extended(side, texts, own)
             )
+
+    def _values_read(self, side: int, reader: tuple[Term, Term]) -> Sequence[Value | None]:
+        """The values that a reader reads at the place that is compared."""
+        port = (self._place.left, self._place.right)[side]
+        match self._place.role:
+            case "value":
+                node = reader[side].node
+                return () if node is None else node.inputs
+            case "output":
+                return self._pairs.sides[side].graph.outputs[port : port + 1]
+            case "initial value":
+                return (initial_outer_value(port.initial),)
+            case "back edge" | "scan output" | "last value":
+                return (port.result,)
+            case "slice":
+                return (port.outer,)
+            case "trip count":
+                return (port.trip_count,)
+            case "initial condition":
+                return (port.initial_condition,)
+        return (port.condition or port.ignored_condition,)
 
     def _add_changed_node(self, left: Term, right: Term) -> None:
         """The edit of two nodes, of which one became a term more."""

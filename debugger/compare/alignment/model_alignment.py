@@ -202,8 +202,15 @@ class ModelAlignment(AlignedModels):
         if left.iteration is not None and right.iteration is not None:
             self._pair(self.pairs.left.by_value[left.iteration], self.pairs.right.by_value[right.iteration])
         skipped = self._match_conditions(pair)
+        read = [self._slices_read(side.loops[loop]) for side, loop in zip(self.pairs.sides, (left, right), strict=True)]
+
+        def slice_fit(a: SlicedInput, b: SlicedInput) -> float | None:
+            fit = self._slice_fit(a, b)
+            # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
+            return None if fit is None else fit + 2.5 * ((a in read[0]) is (b in read[1]))
+
         pair.slices = best_matches(
-            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit, self.names
+            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, slice_fit, self.names
         )
         for k, (sliced, other_sliced, _) in enumerate(pair.slices):
             self._add_end(self._left(sliced.outer), self._right(other_sliced.outer), (*label, "slice", k))
@@ -283,6 +290,11 @@ class ModelAlignment(AlignedModels):
             unpaired = [edge for edge in loop.back_edges if edge not in paired and edge not in skipped]
             terms = side.loops[loop]
             pair.one_sided[k].extend(edge.param.name for edge in unpaired if _is_condition_or_counter(terms, edge))
+
+    def _slices_read(self, terms: LoopPortTerms) -> set[SlicedInput]:
+        """The slices of a loop that its body reads or returns."""
+        results = {*terms.results.values(), *terms.inner.values(), terms.condition}
+        return {port for port, term in terms.slices.items() if term in results or self.pairs.users(term)}
 
     def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
         fit = type_fit(left.outer, right.outer)

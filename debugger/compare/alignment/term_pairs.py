@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import Graph, Loop, System
+from ....runtime.graph import Graph, Loop, System, Value
 from ...describe.value_names import display_name
 from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.terms import LoweredGraph, Term, operands_below
@@ -194,17 +194,17 @@ class TermPairs:
                 return [(b, a) if side else (a, b) for a, b in changed]
         return []
 
-    def bypassed_node(self, side: int, path: Sequence[Term], reader: Term, target: Term) -> Term | None:
-        """The counterpart of the node on a path that one model alone seems to have: a node of that operator between the
-        other reader and ``target`` that has no effect there, such as a Slice of the whole. None if there is none.
-        ``side``: of the path."""
-        if len(path) != 1 or path[0].node is None or reader.node is None:
+    def bypassed_node(self, side: int, path: Sequence[Term], read: Iterable[Value | None], target: Term) -> Term | None:
+        """The counterpart of the node on a path that one model alone seems to have: a node of that operator between
+        ``target`` and what the other model reads that has no effect there, such as a Slice of the whole. None if there
+        is none. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
+        if len(path) != 1 or path[0].node is None:
             return None
         other = self.sides[1 - side]
-        for value in reader.node.inputs:
+        for value in read:
             node = other.declared.origins.get(value) if value and other.by_value.get(value) is target else None
             if node is not None and node is not target.node and node.op_type == path[0].node.op_type:
-                return Term(path[0].operator, (target,), (), 0, node, value, reader.scope)
+                return Term(path[0].operator, (target,), (), 0, node, value, target.scope)
         return None
 
     def is_weight_pair(self, left: Term, right: Term) -> bool:

@@ -54,6 +54,7 @@ class DifferenceTracer:
 
     def __post_init__(self) -> None:
         self._pairs = self.alignment.pairs
+        self._compared: tuple[Value, ...] = ()
 
     def find_cause(self, left: Value, right: Value) -> Cause | None:
         """The cause of the difference of two values; None if they do not differ or are unknown."""
@@ -61,6 +62,7 @@ class DifferenceTracer:
         if delta is None or not delta.kind:
             return None
         pair = self._terms(left, right)
+        self._compared = left, right
         converted = self._conversion_cause(left, right, pair)
         if converted is not None:
             return converted
@@ -324,7 +326,9 @@ class DifferenceTracer:
             extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
             remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
-        bypassed = reader and self._pairs.bypassed_node(side, path[:-1], reader[1 - side], pair[1 - side])
+        node = None if reader is None else reader[1 - side].node
+        read = self._compared[1 - side : 2 - side] if node is None else node.inputs
+        bypassed = self._pairs.bypassed_node(side, path[:-1], read, pair[1 - side])
         if bypassed is not None and path[0].node is not None and bypassed.node is not None:
             own = (bypassed, path[0]) if side else (path[0], bypassed)
             nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)

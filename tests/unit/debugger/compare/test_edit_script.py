@@ -230,6 +230,45 @@ def test_an_operator_that_has_no_effect_on_one_side_differs_by_its_attribute() -
         same_values(changed, right, {"x": F32([1, 2, 3, 4])})
 
 
+PORTS = """g (float[4] x, float[4] w) => (float[a] y, float[b, c] us, float[d] u)
+<int64[1] from = {0}, int64[1] to = {END}> {
+  begin = SLICE0
+  rows = SLICE1
+  y, us = Scan <num_scan_inputs = 1, body = step (float[e] h, float row) => (float[f] h2, float[g] s) {
+    k = Add (h, row)
+    h2 = SLICE2
+    s = SLICE3
+  }> (begin, rows)
+  v = Tanh (w)
+  u = SLICE4
+}"""
+READ = ("x", "w", "k", "x", "v")
+
+
+@pytest.mark.parametrize(("port", "name"), enumerate(("begin", "rows", "h2", "s", "u")))
+def test_an_operator_without_effect_at_a_port_differs_by_its_attribute(port: int, name: str) -> None:
+    text = PORTS
+    for k, value in enumerate(READ):
+        text = text.replace(f"SLICE{k}", f"{'Slice' if k == port else 'Neg'} ({value}{', from, to' * (k == port)})")
+    left, right = (model(text.replace("END", end)) for end in ("9", "2"))
+    script = edit_script(left.graph, right.graph)
+    assert [(edit.kind, edit.left_name, edit.right_name) for edit in script.edits] == [(EditKind.ATTRIBUTE, name, name)]
+    changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
+    same_values(changed, right, {"x": F32([1, 2, 3, 4]), "w": F32([4, 3, 2, 1])})
+
+
+def test_a_slice_that_is_read_does_not_correspond_to_one_that_is_not() -> None:
+    """Though the tensors of the two hold the same by coincidence."""
+    text = """g () => (float[3] y) <float[3] s = {0, 0, 0}, float[3] a = {1, 2, 3}, float[3] b = {1, 5, 3}> {
+      h, y = Scan <num_scan_inputs = %s, body = step (float g, %sfloat read) => (float g2, float s) {
+        g2 = Identity (g)  s = Neg (read)
+      }> (start, %s)
+    }""".replace("float[3] s = {0, 0, 0}", "float start = {0}")
+    left, right = model(text % (2, "float unread, ", "a, b")), model(text % (1, "", "a"))
+    (edit,) = edit_script(left.graph, right.graph).edits
+    assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.SLICE, "read", "read")
+
+
 STARTS = """g (float[2] z, int64 n) => (float[2] y) <bool go = {1}, %s> {
   y = Loop (n, go, %s) <body = step (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
     c2 = Identity (c)  h2 = Add (h, x)
