@@ -1,5 +1,5 @@
-"""Calls of the program's own Python functions in a key press, a stop of an editor and a run: a measure of their cost
-that does not depend on the machine. A generator counts once for each item.
+"""Calls of the program's own Python functions in a key press, a stop of an editor, a run and a comparison: a measure of
+their cost that does not depend on the machine. A generator counts once for each item.
 
 ``python benchmarks/count_calls.py [MODEL ...]``; ``python benchmarks/run.py --screen`` reports it as well.
 """
@@ -7,6 +7,7 @@ that does not depend on the machine. A generator counts once for each item.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import io
 import os
@@ -167,13 +168,40 @@ def calls_of_run(model: Path) -> tuple[int, int]:
     return int(calls), int(files)
 
 
+def calls_of_diff(model: Path) -> Counter[CodeType]:
+    """Return the calls of a comparison of a model and itself, both loaded before, until the first one runs."""
+    import numpy as np
+
+    from loopdbg import load
+    from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+    from loopdbg.debugger.compare.running.sides import ModelSide
+
+    class RunStarts(Exception):
+        """The comparison runs a model."""
+
+    class Side(ModelSide):
+        """A model that does not run."""
+
+        def boundaries(self) -> Any:
+            raise RunStarts
+
+    inputs, calls = dict(np.load(model.with_suffix(".inputs.npz"))), Counter[CodeType]()
+    for counted in (Counter[CodeType](), calls):  # the first comparison imports modules
+        sides = [Side(load(model), inputs) for _ in range(2)]
+        with contextlib.suppress(RunStarts), count_calls(counted):
+            compare_sides(sides[0], sides[1], ComparisonOptions())
+    return calls
+
+
 def process_lines(names: Sequence[str] = MODELS) -> list[str]:
-    """Return the calls and files of a stop of an editor, and of a run in a new process."""
-    rows = ["", f"{'model':<24} {'editor stop':>12} {'files':>6} {'run':>7} {'files':>6}"]
+    """Return the calls and files of a stop of an editor, of a run in a new process, and of ``diff`` of a model and
+    itself before the runs."""
+    rows = ["", f"{'model':<24} {'editor stop':>12} {'files':>6} {'run':>7} {'files':>6} {'diff':>7}"]
     for name in names:
         stop = calls_by_file(calls_of_editor_stop(SAMPLES / name))
         calls, files = calls_of_run(SAMPLES / name)
-        rows.append(f"{name:<24} {stop.total():>12} {len(stop):>6} {calls:>7} {files:>6}")
+        compared = calls_by_file(calls_of_diff(SAMPLES / name)).total()
+        rows.append(f"{name:<24} {stop.total():>12} {len(stop):>6} {calls:>7} {files:>6} {compared:>7}")
     return rows
 
 

@@ -50,6 +50,8 @@ from .value_encoding import decode_value, encode_value
 FORMAT_VERSION = 1
 #: Larger constants and attributes are omitted.
 MAX_INLINE_BYTES = 1 << 16
+#: Of two constants so many bytes are compared at once.
+_COMPARED_BYTES = 1 << 24
 #: The fields of an origin.
 _ORIGIN_FIELDS = tuple(part.name for part in fields(Origin))
 
@@ -78,6 +80,30 @@ def graph_digest(graph: Graph) -> str:
     root = hasher.graph(graph)
     text = json.dumps([hasher.values, root], separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def identical_values(left: Graph, right: Graph) -> dict[Value, Value] | None:
+    """The pairs of values of two graphs that are identical, down to names and the bits of constants; None if they are
+    not. Where they were read from does not count."""
+    encoders = _StructureEncoder(), _StructureEncoder()
+    roots = [encoder.graph(graph) for encoder, graph in zip(encoders, (left, right), strict=True)]
+    # As texts, in which 1 is not 1.0, and 0.0 is not -0.0.
+    texts = [json.dumps([encoder.values, root]) for encoder, root in zip(encoders, roots, strict=True)]
+    if texts[0] != texts[1]:
+        return None
+    if not all(map(_have_same_bits, encoders[0].arrays, encoders[1].arrays)):
+        return None
+    return dict(zip(encoders[0].numbers, encoders[1].numbers, strict=True))
+
+
+def _have_same_bits(left: Array, right: Array) -> bool:
+    """Whether two arrays of one dtype and shape hold the same."""
+    if left is right or left.dtype.kind in "OUST":
+        return left is right or left.tolist() == right.tolist()
+    a, b = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (left, right))
+    # Large constants are mapped files: one block of them at a time.
+    blocks = (slice(k, k + _COMPARED_BYTES) for k in range(0, len(a), _COMPARED_BYTES))
+    return all(np.array_equal(a[block], b[block]) for block in blocks)
 
 
 def graph_from_json(text: str) -> Graph:
@@ -110,20 +136,20 @@ class _GraphEncoder:
     def __init__(self, small: int) -> None:
         self.max_inline_bytes = small
         self.values: list[dict[str, Any]] = []
-        self._numbers: dict[Value, int] = {}
+        self.numbers: dict[Value, int] = {}
 
     def value(self, value: Value | None) -> int | None:
         if value is None:
             return None
-        if value not in self._numbers:
-            self._numbers[value] = len(self.values)
+        if value not in self.numbers:
+            self.numbers[value] = len(self.values)
             entry: dict[str, Any] = {"name": value.name}
             if value.type != TensorType():
                 entry["type"] = _encode_type(value.type)
             if value.constant is not None:
                 entry["constant"] = self.array(value.constant)
             self.values.append(entry)
-        return self._numbers[value]
+        return self.numbers[value]
 
     def array(self, array: Array) -> dict[str, Any]:
         entry: dict[str, Any] = {"dtype": "string" if array.dtype.kind in "OUST" else array.dtype.name}
@@ -295,6 +321,21 @@ class _GraphHasher(_GraphEncoder):
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data or b""
         digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
         return {"dtype": array.dtype.name, "shape": list(array.shape), "held": digest}
+
+
+class _StructureEncoder(_GraphEncoder):
+    """Collects arrays, and encodes only their types; omits source locations."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.arrays: list[Array] = []
+
+    def source(self, origin: Origin) -> dict[str, Any]:
+        return {}
+
+    def array(self, array: Array) -> dict[str, Any]:
+        self.arrays.append(array)
+        return {"dtype": array.dtype.name, "shape": array.shape}
 
 
 class _GraphDecoder:

@@ -10,7 +10,7 @@ from ..edits import EditScript, Spelling
 from ..normal_form.rules import RULES
 from ..normal_form.terms import Term
 from .edit_finder import EditFinder
-from .model_alignment import ModelAlignment
+from .model_alignment import IdenticalModels, ModelAlignment, align_models
 
 
 def edit_script(
@@ -26,11 +26,13 @@ def edit_script(
         loops: the pairs of loops; None: by their names and bodies.
         names: of inputs, loops and loop ports of the left model the names in the right one.
     """
-    return script_of(ModelAlignment(left, right, loops, names))
+    return script_of(align_models(left, right, loops, names))
 
 
-def script_of(alignment: ModelAlignment) -> EditScript:
+def script_of(alignment: IdenticalModels | ModelAlignment) -> EditScript:
     """The edit script of two aligned models."""
+    if isinstance(alignment, IdenticalModels):
+        return EditScript((), alignment.values)
     edits = tuple(EditFinder(alignment).find())
     matched, aligned = _value_pairs(alignment)
     return EditScript(edits, matched, aligned, _unshared_rules(alignment))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
-from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies, loops
+from ....runtime.graph.graph_json import identical_values
 from ...describe.code_lines import CodeLines
 from ...describe.termination import carried_condition
 from ..causes.narrow_types import dtype_by_name
@@ -26,22 +28,34 @@ _PASSES = 3
 
 
 class AlignedModels:
-    """Two models and what corresponds to what. ``pairs``: of terms, loops and ports; ``narrower_side``: the side with
-    the narrower float type, and that type; ``quantized_side``: that of the model in 8 bits."""
+    """Two models and what corresponds to what. ``make_pairs``: gives the pairs of terms and ports, once something asks
+    for them; ``loops``: the pairs of loops; ``narrower_side``: the side with the narrower float type, and that type;
+    ``quantized_side``: that of the model in 8 bits."""
 
     def __init__(
         self,
-        pairs: TermPairs,
+        graphs: tuple[Graph, Graph],
+        make_pairs: Callable[[], TermPairs],
+        loops: dict[Loop, LoopAlignment],
         same_system: bool = True,
         different_float_types: bool = False,
         narrower: tuple[int, str] | None = None,
         quantized: int | None = None,
     ) -> None:
-        self.pairs, self.numbers = pairs, pairs.numbers
-        self.loops = pairs.loops
+        self.graphs, self.loops, self._make_pairs = graphs, loops, make_pairs
         self.same_system, self.different_float_types = same_system, different_float_types
         self.narrower_side, self.quantized_side = narrower, quantized
-        self.code = CodeLines(pairs.left.graph), CodeLines(pairs.right.graph)
+        self.code = CodeLines(graphs[0]), CodeLines(graphs[1])
+
+    @cached_property
+    def pairs(self) -> TermPairs:
+        """The pairs of terms and ports."""
+        return self._make_pairs()
+
+    @property
+    def numbers(self) -> ValueNumbers:
+        """The value numbers of both models."""
+        return self.pairs.numbers
 
     @property
     def is_bit_exact(self) -> bool:
@@ -78,7 +92,49 @@ class SelfAlignment(AlignedModels):
 
     def __init__(self, graph: Graph) -> None:
         lowered = lower(graph)
-        super().__init__(TermPairs(lowered, lowered, ValueNumbers(lowered, lowered, [])))
+        super().__init__((graph, graph), lambda: TermPairs(lowered, lowered, ValueNumbers(lowered, lowered, [])), {})
+
+
+class IdenticalModels(AlignedModels):
+    """Two identical graphs: what corresponds has one position. ``values``: left -> right."""
+
+    def __init__(self, left: Graph, right: Graph, values: Mapping[Value, Value]) -> None:
+        self.values = values
+        matches = {
+            a: LoopAlignment(
+                a,
+                b,
+                [(item, other, "name") for item, other in zip(a.back_edges, b.back_edges, strict=True)],
+                [(item, other, "name") for item, other in zip(a.sliced_inputs, b.sliced_inputs, strict=True)],
+                [(item, other, "name") for item, other in zip(a.scan_outputs, b.scan_outputs, strict=True)],
+                [(item, other, True) for item, other in zip(a.last_values, b.last_values, strict=True)],
+            )
+            for a, b in zip(loops(left), loops(right), strict=True)
+        }
+        requested = {a: pair.right for a, pair in matches.items()}
+        super().__init__((left, right), lambda: ModelAlignment(left, right, requested.items()).pairs, matches)
+
+
+def align_models(
+    left: Graph,
+    right: Graph,
+    requested: Iterable[tuple[Loop, Loop]] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> IdenticalModels | ModelAlignment:
+    """Align two models.
+
+    Args:
+        left, right: the models.
+        requested: the pairs of loops; None: by their names and bodies.
+        names: of values of the left model those in the right one.
+    """
+    chosen = None if requested is None else list(requested)
+    values = None if names else identical_values(left, right)
+    if values is not None:
+        identical = IdenticalModels(left, right, values)
+        if chosen is None or all(identical.loops[a].right is b for a, b in chosen):
+            return identical
+    return ModelAlignment(left, right, chosen, names)
 
 
 class ModelAlignment(AlignedModels):
@@ -103,7 +159,7 @@ class ModelAlignment(AlignedModels):
         lowered = [lower(graph, *settings) for graph in (left, right)]
         numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
         pairs = TermPairs(lowered[0], lowered[1], numbers)
-        super().__init__(pairs, same_system, ignore_casts, narrow, quantized)
+        super().__init__((left, right), lambda: pairs, pairs.loops, same_system, ignore_casts, narrow, quantized)
         self._requested_loops = None if loops is None else dict(loops)
         self.exact_colors = self.numbers.local_colors()
         self.initial_colors = self.numbers.local_colors(with_initial=True)

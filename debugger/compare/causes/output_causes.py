@@ -21,9 +21,7 @@ def trace_outputs(
 ) -> None:
     """Trace the causes of differing outputs, unless a loop differs, which is more informative."""
     if all(loop.same for loop in result.loops):
-        record_first_output(
-            result, alignment.pairs.left.graph, _output_causes(result, left, right, alignment, tolerance)
-        )
+        record_first_output(result, alignment.graphs[0], _output_causes(result, left, right, alignment, tolerance))
 
 
 def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
@@ -49,8 +47,8 @@ def _output_causes(
     if a is None or b is None:
         return
     left_outputs, right_outputs = (
-        outputs_by_name(alignment.pairs.left.graph),
-        outputs_by_name(alignment.pairs.right.graph),
+        outputs_by_name(alignment.graphs[0]),
+        outputs_by_name(alignment.graphs[1]),
     )
     for difference in result.outputs[:MAX_TRACED_OUTPUTS]:
         if difference.name in left_outputs and difference.other in right_outputs:

@@ -14,6 +14,7 @@ from ....runtime.graph import (
     If,
     Loop,
     Operation,
+    ScanOutput,
     SlicedInput,
     TensorType,
     Value,
@@ -22,6 +23,7 @@ from ....runtime.graph import (
     walk_graphs,
 )
 from ....runtime.graph.producers import ProducerMap
+from ....runtime.graph.slicing import normalize_axis
 from ....runtime.ops.constant_folding import ConstantFolder
 from .operators import (
     arguments_as_attributes,
@@ -31,7 +33,7 @@ from .operators import (
     hashable_attribute,
 )
 from .rules import BOOLEAN, cast_dtype, infer_shape, is_static, rules_for
-from .terms import LoopPortTerms, LoweredGraph, Term
+from .terms import LoopPortTerms, LoweredGraph, Shape, Term
 
 #: The most rules that are applied to one term.
 _MAX_REWRITES = 8
@@ -278,11 +280,20 @@ class _Lowering:
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
                 term.dtype = terms.inner[item].dtype if term.dtype is None else term.dtype
-                if operator == "last" and term.shape is None:
-                    term.shape = terms.inner[item].shape
+                if term.shape is None:
+                    inner = terms.inner[item].shape
+                    term.shape = _collected_shape(item, inner) if isinstance(item, ScanOutput) else inner
                 term.operands = (terms.inner[item],)
                 terms.outer[item] = term
                 self._add(item.outer, term)
+
+
+def _collected_shape(scan: ScanOutput, shape: Shape | None) -> Shape | None:
+    """The shape of a scan output by that of its elements; its length is unknown."""
+    if shape is None:
+        return None
+    axis = normalize_axis(scan.axis, len(shape) + scan.stack)
+    return (*shape[:axis], None, *shape[axis + (not scan.stack) :])
 
 
 def _declared_type(value: Value) -> tuple[np.dtype[Any] | None, tuple[Any, ...] | None]:

@@ -18,6 +18,8 @@ _EFFECT_ORDER = (EditEffect.CAUSE, EditEffect.UNKNOWN, EditEffect.NO_EFFECT)
 
 def listed_edits(script: EditScript, left: Graph, loose_shape: bool) -> list[StaticDifference]:
     """The edits as static differences. ``loose_shape``: ignore axes of length 1."""
+    if not script.edits:
+        return []
     code, producers = CodeLines(left), ProducerMap.for_graph(left)
     deciding = {node for loop in walk(left) if isinstance(loop, Loop) for node in condition_slice(loop).nodes}
     listed = []

@@ -15,7 +15,7 @@ from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
 from ..alignment.edit_script import script_of
-from ..alignment.model_alignment import ModelAlignment
+from ..alignment.model_alignment import AlignedModels, IdenticalModels, ModelAlignment, align_models
 from ..alignment.number_formats import QUANTIZED_PEAK_TOLERANCE
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
@@ -104,7 +104,7 @@ def compare_sides(
             )
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
         result.script = script_of(alignment)
-        listed = listed_edits(result.script, alignment.pairs.left.graph, not alignment.same_system)
+        listed = listed_edits(result.script, alignment.graphs[0], not alignment.same_system)
         chosen = set(paths.values()) if options.loops else None
         unknown = dict.fromkeys(result.script.edits, EditEffect.UNKNOWN)
         result.static_differences = order_by_effect(listed, unknown, chosen)
@@ -179,11 +179,11 @@ def _edit_effects(
 
 def _alignment(
     left: ComparisonSide, right: ComparisonSide, match: LoopMatching, options: ComparisonOptions
-) -> ModelAlignment | None:
+) -> IdenticalModels | ModelAlignment | None:
     if left.graph is None or right.graph is None:
         return None
     loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
-    return ModelAlignment(left.graph, right.graph, loops, options.names)
+    return align_models(left.graph, right.graph, loops, options.names)
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:
@@ -233,7 +233,7 @@ class _BoundaryMerge:
         right: ComparisonSide,
         pairs: Sequence[LoopMatch],
         options: ComparisonOptions,
-        alignment: ModelAlignment | None,
+        alignment: AlignedModels | None,
     ) -> None:
         self.left = left
         self.right = right
@@ -525,7 +525,7 @@ class _BoundaryMerge:
             if findings.first is not None and self.alignment is not None:
                 findings.cause = self._trace_cause(pair, findings.first, self.alignment)
 
-    def _trace_cause(self, pair: LoopMatch, first: Difference, alignment: ModelAlignment) -> Cause | None:
+    def _trace_cause(self, pair: LoopMatch, first: Difference, alignment: AlignedModels) -> Cause | None:
         ports = None if pair.left.loop is None else alignment.loops.get(pair.left.loop)
         values = None if ports is None else differing_values(ports, first)
         if values is None:

@@ -10,6 +10,7 @@ import pytest
 
 import loopdbg
 import text_models
+from loopdbg.debugger.compare.alignment import model_alignment
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from loopdbg.debugger.compare.running.sides import ModelSide
 from text_models import SAMPLES
@@ -25,6 +26,28 @@ def test_a_model_and_itself() -> None:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
     result = compare_sides(side(model, **NEWTON), side(model, **NEWTON), ComparisonOptions())
     assert result.same and result.compared_outputs == 2 and result.loops[0].iterations == 5
+
+
+def test_identical_models_are_not_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What corresponds has one position in both."""
+
+    def align(*arguments: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(model_alignment.ModelAlignment, "__init__", align)
+    inputs = dict(np.load(SAMPLES / "two_layer_lstm.inputs.npz"))
+    sides = [side(loopdbg.load(SAMPLES / "two_layer_lstm.onnx"), **inputs) for _ in range(2)]
+    result = compare_sides(sides[0], sides[1], ComparisonOptions())
+    assert result.same and result.script is not None and result.script.matched
+
+
+def test_identical_models_that_are_aligned_after_all_show_the_cause() -> None:
+    """Where two runs of one model differ, here as one of them gets another input."""
+    sides = [side(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), **NEWTON | {"a": a}) for a in (2.0, 3.0)]
+    result = compare_sides(sides[0], sides[1], ComparisonOptions())
+    first = result.loops[0]
+    assert not result.same and first.cause is not None and first.cause.source is not None
+    assert (first.cause.source.role, first.cause.source.name) == ("input", "a")
 
 
 def test_a_changed_constant_is_named(tmp_path: Path) -> None:

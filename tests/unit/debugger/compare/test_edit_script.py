@@ -176,6 +176,18 @@ def test_the_only_element_of_an_axis_is_all_of_it() -> None:
     assert not edit_script(left.graph, right.graph).edits
 
 
+def test_the_rank_of_a_scan_output_is_that_of_its_elements_and_one_more() -> None:
+    text = """g (float x, int64 n) => (int64 k) <int64[1] one = {0}, int64 scalar = {0}> {
+      y, us = Loop (n, , x) <body = step (int64 i, bool c, float h) => (bool c2, float h2, float u) {
+        c2 = Identity (c)  h2 = Tanh (h)  u = Abs (h)
+      }>
+      s = Shape (us)
+      k = %s
+    }"""
+    left, right = (model(text % node) for node in ("Gather (s, scalar)", "Squeeze (s, one)"))
+    assert not edit_script(left.graph, right.graph).edits
+
+
 #: Two spellings of a model, of which the second declares a type.
 DECLARED = [
     ("float[n,2] x", "float[k,2] y", "t = Concat <axis = 0> (x, x)  y = Concat <axis = 0> (b, t)",

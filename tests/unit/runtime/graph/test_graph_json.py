@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,13 @@ from comparable_values import all_exact_bits
 from error_fields import raises_error
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Graph, Operation, OptionalType, Origin, SequenceType, System, TensorType, Value, loops
-from loopdbg.runtime.graph.graph_json import OmittedArray, graph_digest, graph_from_json, graph_to_json
+from loopdbg.runtime.graph.graph_json import (
+    OmittedArray,
+    graph_digest,
+    graph_from_json,
+    graph_to_json,
+    identical_values,
+)
 from text_models import BRANCHES, NESTED, SAMPLES, model
 
 MODELS = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
@@ -42,6 +49,43 @@ def test_nesting_and_branches(text: str, inputs: dict[str, int | float]) -> None
     before = model(text)
     again = loopdbg.Model(graph_from_json(graph_to_json(before.graph)))
     assert all_exact_bits(again.run(inputs)) == all_exact_bits(before.run(inputs))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_values_of_identical_graphs_correspond_by_position(name: str) -> None:
+    left, right = (loopdbg.load(SAMPLES / name).graph for _ in range(2))
+    values = identical_values(left, right)
+    assert values is not None
+    assert all(a.name == b.name and a is not b for a, b in values.items())
+    assert [values[value] for value in left.outputs] == right.outputs
+
+
+WRITTEN = """g (float[2] x) => (float[2] y) <float[2] w = {0, 1}> {
+  y = Loop (n, , x) <body = step (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
+    c2 = Identity (c)  a = Add (h, w)  h2 = LeakyRelu <alpha = 0.0> (a)
+  }>
+  n = Constant <value = int64 {3}> ()
+}"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("w = {0, 1}", "w = {-0.0, 1}"),
+        ("w = {0, 1}", "w = {0, nan}"),
+        ("alpha = 0.0", "alpha = -0.0"),
+        ("Add (h, w)", "Add (w, h)"),
+        ("Add (h, w)", "Sub (h, w)"),
+        ("bool c2, float[2] h2", "bool c2, float[2] a"),
+        ("=> (float[2] y)", "=> (float[n] y)"),
+        ("int64 {3}", "int64 {4}"),
+        ("a", "b"),
+    ],
+)
+def test_graphs_that_differ_are_not_identical(old: str, new: str) -> None:
+    left, right = model(WRITTEN), model(WRITTEN.replace(old, new) if old != "a" else re.sub(r"\ba\b", new, WRITTEN))
+    assert identical_values(left.graph, model(WRITTEN).graph) is not None
+    assert identical_values(left.graph, right.graph) is None
 
 
 def operation(**attributes: object) -> Graph:
