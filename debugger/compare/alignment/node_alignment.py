@@ -6,13 +6,13 @@ counts what need not be edited.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from ..normal_form.operators import COMMUTATIVE_OPERATORS
 from ..normal_form.terms import LOOP_RESULTS, Term
 from .loop_ports import is_numbered_name, name_evidence
-from .term_pairs import ScopePair, TermPairs, term_name
+from .term_pairs import COINCIDENCE_SIZE, ScopePair, TermPairs, constant_size, term_name
 
 #: What the parts of a score weigh.
 _OPERATOR, _ATTRIBUTES, _OPERANDS, _READERS, _EQUAL, _NAME = 3.0, 1.0, 3.0, 3.0, 1.0, 2.0
@@ -43,21 +43,25 @@ class NodeAlignment:
     # -- equal terms
 
     def pair_equal(self) -> list[tuple[Term, Term]]:
-        """Pair terms with equal operators and operands, as far as readers and names do not contradict."""
+        """Pair terms with equal operators and operands, then results of constants that are equal, as far as readers and
+        names do not contradict."""
+        return [*self._pair_groups(self._pairs.computation_id), *self._pair_groups(self._pairs.local_id)]
+
+    def _pair_groups(self, key: Callable[[Term], int]) -> list[tuple[Term, Term]]:
         new: list[tuple[Term, Term]] = []
-        groups = tuple(_grouped(self._unpaired(side), self._pairs.local_id) for side in (0, 1))
+        groups = tuple(_grouped(self._unpaired(side), key) for side in (0, 1))
         moved = tuple(
             {
                 self._use_key(side, term)
-                for key, terms in groups[side].items()
-                if key not in groups[1 - side]
+                for group, terms in groups[side].items()
+                if group not in groups[1 - side]
                 for term in terms
             }
             - {None}
             for side in (0, 1)
         )
-        for key, lefts in groups[0].items():
-            rights = list(groups[1].get(key, ()))
+        for group, lefts in groups[0].items():
+            rights = list(groups[1].get(group, ()))
             candidates = sorted(
                 (-self._equal_score(a, b), abs(i - j), i, j) for i, a in enumerate(lefts) for j, b in enumerate(rights)
             )
@@ -82,7 +86,9 @@ class NodeAlignment:
     def _contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
         uses = self._use_key(0, left), self._use_key(1, right)
         use_moved = uses[0] != uses[1] and (uses[0] in moved[1] or uses[1] in moved[0])
-        return use_moved or self._has_namesake(left, right)
+        # Two operators that give the same few numbers.
+        coincide = left.operator != right.operator and constant_size(left) < COINCIDENCE_SIZE
+        return use_moved or coincide or self._has_namesake(left, right)
 
     def _has_namesake(self, left: Term, right: Term) -> bool:
         """Whether one of the names belongs to another term of that operator on the other side."""
@@ -252,10 +258,10 @@ def _output_index(term: Term) -> int:
     return term.node.outputs.index(term.value)
 
 
-def _grouped(terms: Iterable[Term], key: object) -> dict[int, list[Term]]:
+def _grouped(terms: Iterable[Term], key: Callable[[Term], int]) -> dict[int, list[Term]]:
     groups: dict[int, list[Term]] = {}
     for term in terms:
-        groups.setdefault(key(term), []).append(term)  # type: ignore[operator]
+        groups.setdefault(key(term), []).append(term)
     return groups
 
 

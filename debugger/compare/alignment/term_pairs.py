@@ -18,7 +18,7 @@ from .loop_ports import LoopAlignment, is_numbered_name
 #: The most nodes that may be added or omitted in one place.
 _MAX_PATH = 16
 #: Constants with as many equal elements are no coincidence.
-_COINCIDENCE_SIZE = 4
+COINCIDENCE_SIZE = 4
 #: A reader of a term: the term or the port that reads it, and the position of the operand.
 Use = tuple[Any, Hashable]
 
@@ -165,7 +165,7 @@ class TermPairs:
             return True
         return any(
             other is not None
-            and (_is_namesake(term, other) or _size(other) >= _COINCIDENCE_SIZE)
+            and (_is_namesake(term, other) or constant_size(other) >= COINCIDENCE_SIZE)
             # The same constant, transposed on the way, is no other one.
             and not {left.value, right.value} & {leaf.value for leaf in _constant_leaves(other)}
             for term, other in ((left, in_right), (right, in_left))
@@ -250,12 +250,21 @@ class TermPairs:
             self.local_ids[term] = self.numbers.table.number_for(self.local_key(term))
         return self.local_ids[term]
 
+    def computation_id(self, term: Term) -> int:
+        """The identity of a term; of a result of constants that of its computation, and not of what it holds."""
+        if not (term.is_constant and term.operands):
+            return self.local_id(term)
+        return self.numbers.table.number_for(self._computation_key(term))
+
     def local_key(self, term: Term) -> Hashable:
         """The operator and the identities of the operands of a term."""
         if term.is_constant:
             return self.numbers.constant_key(term)
         if term.is_leaf or term.operator in ("last", "scan"):
             return "leaf", id(term)
+        return self._computation_key(term)
+
+    def _computation_key(self, term: Term) -> Hashable:
         operands = [-1 if operand is None else self.local_id(operand) for operand in term.operands]
         if term.operator == "If":
             operands += [self.local_id(result) for result in term.port]
@@ -274,7 +283,8 @@ def _is_namesake(term: Term, other: Term) -> bool:
     return term_name(term) == term_name(other) != "" and not is_numbered_name(term_name(term))
 
 
-def _size(term: Term) -> int:
+def constant_size(term: Term) -> int:
+    """The number of elements of a constant; 0 if its data is unknown."""
     return 0 if term.data is None else int(term.data.size)
 
 

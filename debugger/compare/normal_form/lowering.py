@@ -74,7 +74,7 @@ class _Lowering:
         self.across_systems = across_systems
         self.is_quantized = is_quantized
         self._unknown_constants = unknown_constants
-        self._system = graph.system
+        self.system = graph.system
         producers = ProducerMap.for_graph(graph)
         self._constants = ConstantFolder(producers, graph.system)
         declared = ConstantFolder(producers, graph.system, use_declared_shapes=True)
@@ -166,9 +166,9 @@ class _Lowering:
         operator = (
             node.op_type if node.is_custom_operator and node.domain != "com.microsoft" else canonical_operator(node)
         )
-        attributes = dict(attributes_without_defaults(node, self._system))
+        attributes = dict(attributes_without_defaults(node, self.system))
         operands = [self._optional_term(value) for value in node.inputs]
-        arguments = arguments_as_attributes(operator, self._system)
+        arguments = arguments_as_attributes(operator, self.system)
         kept: list[Term | None] = []
         for k, operand in enumerate(operands):
             if k in arguments and operand is not None and operand.data is not None:

@@ -14,13 +14,15 @@ import numpy as np
 
 from ....runtime import dtypes
 from ....runtime.errors import UnsupportedError
-from ....runtime.graph import Array
+from ....runtime.graph import Array, System
 from .terms import Shape, Term
 
 
 class TermBuilder(Protocol):
     """What rules need of the lowering."""
 
+    #: That of the model.
+    system: System
     #: Conversions between float types are ignored: the models compute in different float types.
     ignore_float_casts: bool
     #: The other model is of another system: operators that only change the shape are ignored, since systems differ in
@@ -132,6 +134,8 @@ def _only_element(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if index.data.size != 1 or operand.shape[axis % len(operand.shape)] != 1:
         return None
+    if builder.system is System.OPENVINO and not builder.across_systems:
+        return None  # the other model may have another index, of which OpenVINO gives 0
     if builder.across_systems or index.data.ndim == 1:
         return operand
     return builder.derive(term, "Reshape", [operand], shape=term.shape) if is_static(term.shape) else None

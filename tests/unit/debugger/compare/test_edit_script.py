@@ -10,6 +10,7 @@ import pytest
 
 import loopdbg
 from cli_runner import save_text_model
+from ir_builder import IrNetBuilder
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
 from loopdbg.debugger.compare.alignment.edit_script import edit_script
 from loopdbg.debugger.compare.edits import EditKind
@@ -174,6 +175,27 @@ def test_the_only_element_of_an_axis_is_all_of_it() -> None:
     spelled = "r = Gather (x, scalar)  y = Tanh (r)", "r = Gather (x, one)  s = Squeeze (r, one)  y = Tanh (s)"
     left, right = (model(text % nodes) for nodes in spelled)
     assert not edit_script(left.graph, right.graph).edits
+
+
+def test_operators_that_give_the_same_number_by_coincidence_do_not_correspond() -> None:
+    text = "g (float[1,1] x) => (float[1,1] y) <float[1,1] w = {-1}, float c = {16}> { %s }"
+    left = model(text % "t = Mod <fmod = 1> (w, c)  u = MatMul (t, w)  y = Add (x, u)")
+    right = model(text % "a = Mod <fmod = 1> (w, c)  b = Abs (w)  d = MatMul (a, b)  y = Add (x, d)")
+    (edit,) = edit_script(left.graph, right.graph).edits
+    assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.OPERAND, "u", "d")
+
+
+def test_an_index_of_which_openvino_gives_zero_is_a_changed_constant(tmp_path: Path) -> None:
+    def gather(index: int) -> loopdbg.Model:
+        net = IrNetBuilder()
+        x, zero = net.parameter("1", name="x"), net.constant(np.int64(0), name="axis")
+        taken = net.layer("Gather", [x, net.constant(np.int64(index), name="index"), zero], version="opset8", shape="")
+        net.result(net.layer("Tanh", [taken], shape="", name="y"))
+        (tmp_path / f"{index}").mkdir()
+        return loopdbg.load(net.save(tmp_path / f"{index}"))
+
+    (edit,) = edit_script(gather(0).graph, gather(2).graph).edits
+    assert (edit.kind, edit.left_name) == (EditKind.CONSTANT, "index")
 
 
 def test_the_rank_of_a_scan_output_is_that_of_its_elements_and_one_more() -> None:
