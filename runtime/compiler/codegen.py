@@ -96,7 +96,9 @@ class InstructionCode:
                 i = w.cast(TypedValue(number, "int64_t"), "int64_t" if b else "int32_t")
                 self.registers.write_value(d, i)
             case "STOP_IF":
-                self.exit_if(self.any_true(*self.any_tests[k][1]) if k in self.any_tests else self.registers.is_true(a), k)
+                self.exit_if(
+                    self.any_true(*self.any_tests[k][1]) if k in self.any_tests else self.registers.is_true(a), k
+                )
             case "NODE":
                 self.node(k, a)
             case "BLOCK":

@@ -177,7 +177,7 @@ class ProgramDescription:
 
     def _combines(self, k: int, result: Argument) -> bool:
         """Is a result the disjunction of Booleans of one register?"""
-        opcode, operation = self.operation_of(k)
+        _, operation = self.operation_of(k)
         if operation is None or operation.name != "logical_or":
             return False
         (a, _), (b, _), (written, _) = self.arguments_of(k)

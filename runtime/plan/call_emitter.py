@@ -157,8 +157,10 @@ class CallEmitter:
         b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
         shape = kernel_lookup.product_shape(a2, b2)
         kernel = _require_kernel(kernel_lookup.product_kernel(a.dtype, b.dtype))
-        if b2.known is not None and b2.strides[-2] == b2.dtype.itemsize and loop_nest.copies_columns(
-            kernel, a2.shape[-2], *b2.shape[-2:]
+        if (
+            b2.known is not None
+            and b2.strides[-2] == b2.dtype.itemsize
+            and loop_nest.copies_columns(kernel, a2.shape[-2], *b2.shape[-2:])
         ):
             b2 = self.constant(b2.known)
         out = self._new(shape, kernel.out)

@@ -310,6 +310,6 @@ _EXCLUDED_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "tensorrt")
 
 
 def definitions() -> list[tuple[System, registry.OperatorDefinition]]:
-    """Every registered operator that can have kernels, in each of its versions; those of _APART apart."""
+    """Every registered operator that can have kernels, in each of its versions; without those of excluded domains."""
     result = registry.definitions()
     return [(system, entry) for system, domain, entry in result if entry.native and domain not in _EXCLUDED_DOMAINS]

@@ -11,7 +11,7 @@ from loopdbg.debugger.lessons.course.catalog import LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.lesson import CardKind
 from loopdbg.debugger.plots import frame_figures
 from loopdbg.runtime.graph import System
-from loopdbg.tui.actions import PANES
+from loopdbg.tui.actions import PANE_KEYS
 from loopdbg.tui.render.downsample import MinMaxBand
 from loopdbg.tui.render.inspector_text import IterationSeries, series_lines
 from loopdbg.tui.render.styled_text import Role
@@ -100,7 +100,7 @@ async def test_ids_are_no_sizes(size: tuple[int, int]) -> None:
         ids = [str(item) for item in frame.scan_outputs["ids"].tolist()]
         edges = screen.text("back-edges")
         assert "norm" not in edges and f"… {' '.join(ids[-3:])}" in edges
-        await screen.press(str(PANES.index("scans") + 1), "z")
+        await screen.press(PANE_KEYS["scans"], "z")
         rows = screen.lines("scans")
         assert any(row.strip() == " ".join(ids) for row in rows), rows
         assert any(row.split() == ["8", *map(str, frame.scan_outputs["two"][8].tolist())] for row in rows), rows

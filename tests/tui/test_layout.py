@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app_driver import open_app, run_app
 from loopdbg.tui import user_state
-from loopdbg.tui.actions import PANES
+from loopdbg.tui.actions import PANE_KEYS
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.app_launcher import _load_arrangement, _run_and_save_arrangement
 from loopdbg.tui.command_worker import CommandWorker
@@ -36,7 +36,7 @@ ALWAYS = {
     "overview": SpaceRequest(12, UNLIMITED_LINES),
 }
 NEEDS = st.dictionaries(
-    st.sampled_from(PANES),
+    st.sampled_from(PANE_KEYS),
     st.one_of(
         st.just(ONE_LINE),
         st.builds(
@@ -69,10 +69,10 @@ def test_boxes_nest_and_do_not_overlap(width: int, height: int, needs: dict[str,
         assert sum(box.width * box.height for box in boxes.values()) >= width * height * 0.9
 
 
-@pytest.mark.parametrize("pane", PANES)
+@pytest.mark.parametrize("pane", PANE_KEYS)
 def test_every_pane_is_on_a_tab(pane: str) -> None:
     tab = tab_for_pane(pane)
-    needs = {name: SpaceRequest(1, 3) for name in PANES}
+    needs = {name: SpaceRequest(1, 3) for name in PANE_KEYS}
     assert pane in arrange_panes(80, 18, needs, tab)
     assert arrange_panes(80, 18, needs, 0, pane) == {pane: PaneBox(0, 0, 80, 18)}
 
@@ -83,14 +83,13 @@ async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
         await screen.press("D")
         await screen.type("display x")
         await screen.press("f", "c")
-        for place, name in enumerate(PANES, 1):
-            number = place % 10
-            await screen.press(str(number))
+        for name, key in PANE_KEYS.items():
+            await screen.press(key)
             pane = screen.panes[name]
             if name in ("condition", "scans", "stack") and not pane.display:
                 continue
             assert pane.display and pane.has_focus and pane.size.height > 0, name
-            assert f" {number} {pane.heading[0][:6]}" in "\n".join(screen.visible_rows())
+            assert f" {key} {pane.heading[0][:6]}" in "\n".join(screen.visible_rows())
 
 
 async def test_small_screen_has_tabs() -> None:

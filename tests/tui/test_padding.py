@@ -14,7 +14,7 @@ from loopdbg.debugger.frame_state import ScanState
 from loopdbg.debugger.session.stop_state import read_stop
 from loopdbg.runtime.graph import loops
 from loopdbg.runtime.graph.graph_json import graph_from_json, graph_to_json
-from loopdbg.tui.actions import PANES
+from loopdbg.tui.actions import PANE_KEYS
 from loopdbg.tui.render.scan_pictures import PADDING_SIGN, draw_scan
 from tensorrt_networks import NetworkBuilder
 from text_models import model
@@ -38,7 +38,7 @@ def padded(reverse: bool, shape: tuple[int, ...]) -> loopdbg.Model:
 async def test_rows_beyond_the_trip_count_are_padding(size: tuple[int, int], reverse: bool) -> None:
     feeds = {"n": np.int32(5), "x": np.array([1, -2, 3], np.float32)}
     async with open_app(padded(reverse, (3,)), feeds, size=size) as screen:
-        await screen.press(str(PANES.index("scans") + 1), "s", "s", "f")
+        await screen.press(PANE_KEYS["scans"], "s", "s", "f")
         facts, note, *rows = screen.lines("scans")
         assert "f32 [5,3] of [8,3]" in facts and (" ←" in facts) == reverse
         assert "zeros up to 8 ╌" in note
@@ -53,7 +53,7 @@ async def test_rows_beyond_the_trip_count_are_padding(size: tuple[int, int], rev
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_scalars_beyond_the_trip_count_are_padding(size: tuple[int, int], reverse: bool) -> None:
     async with open_app(padded(reverse, ()), {"n": np.int32(5), "x": np.float32(1)}, size=size) as screen:
-        await screen.press(str(PANES.index("scans") + 1), "f")
+        await screen.press(PANE_KEYS["scans"], "f")
         facts = screen.lines("scans")[0]
         assert "f32 [5] of [8]" in facts and (" ←" in facts) == reverse
         foot = screen.lines("scans")[-1]
@@ -94,7 +94,7 @@ async def test_padding_after_shorter_sequences_is_marked(size: tuple[int, int]) 
     lengths = np.array([2, 6, 4])
     wanted = np.arange(6)[:, None] >= lengths
     async with open_app(model(GRU), gru_inputs(lengths.tolist()), size=size) as screen:
-        await screen.press(str(PANES.index("scans") + 1), "f")
+        await screen.press(PANE_KEYS["scans"], "f")
         for reverse in (False, True):
             facts, note, *rows = screen.lines("scans")
             assert (" ←" in facts) == reverse and "╌ filling" in note

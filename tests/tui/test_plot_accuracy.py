@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app_driver import open_app, sample
-from loopdbg.tui.actions import PANES
+from loopdbg.tui.actions import PANE_KEYS
 from loopdbg.tui.render.downsample import MinMaxBand, draw_braille
 from loopdbg.tui.widgets.timeline import place_marks
 from text_models import model
@@ -72,7 +72,7 @@ async def test_alternating_value_does_not_look_flat(size: tuple[int, int]) -> No
         assert FULL * 4 in row
         await screen.press("5" if size[0] < 100 else "s")
         for name in ("scans", "condition"):
-            await screen.press(str(PANES.index(name) + 1))
+            await screen.press(PANE_KEYS[name])
             # The condition is plotted as points; those between the lowest and the highest are drawn too.
             full = FULL * 20 if name == "scans" else "●" * 20
             rows = [line for line in screen.lines(name) if full in line]

@@ -16,7 +16,7 @@ from app_driver import AppDriver, open_app
 from loopdbg.debugger.describe.listing import code_text
 from loopdbg.debugger.describe.value_names import mask_quoted
 from loopdbg.runtime.model import Model
-from loopdbg.tui.actions import PANES
+from loopdbg.tui.actions import PANE_KEYS
 from loopdbg.tui.render.pane_layout import TABS
 from loopdbg.tui.render.source_listing import ListingLines
 from loopdbg.tui.render.targets import LineTarget
@@ -165,7 +165,7 @@ def assert_no_empty_pane(screen: AppDriver) -> None:
     """Every bordered pane has content and no more space than the content needs."""
     shown = screen.screen_state
     assert shown is not None
-    for name in PANES:
+    for name in PANE_KEYS:
         pane = screen.panes[name]
         need = pane.space_request(shown)
         if not pane.display or screen.pane_grid.maximized_pane:

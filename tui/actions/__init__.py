@@ -5,12 +5,12 @@ Key bindings, the key bar, the help, the palette, the keymap of the config file,
 
 from .action import Action, ActionContext, ActionTarget, Condition, HelpSection, ScreenKind, enabled_actions
 from .key_names import key_name, parse_key
-from .pane_actions import PANES
+from .pane_actions import PANE_KEYS
 from .table import ACTIONS, actions_by_id, actions_on, configured_actions, interrupt_key, remap_keys, screen_bindings
 
 __all__ = [
     "ACTIONS",
-    "PANES",
+    "PANE_KEYS",
     "Action",
     "ActionContext",
     "ActionTarget",

@@ -108,19 +108,18 @@ _CURSOR = (
            Condition.NOT_TYPING),
 )  # fmt: skip
 
-_PANE_TITLES = {
-    "body": "Source", "back-edges": "Back edges", "condition": "Condition", "stack": "Stack",
-    "breakpoints": "Breakpoints", "scans": "Scan outputs", "inputs": "Inputs", "timeline": "Timeline",
-    "outputs": "Outputs", "displays": "Displays",
+#: The panes in the order of the screen: the key that focuses each, shown before its title, and the title.
+_PANES = {
+    "body": ("1", "Source"), "back-edges": ("2", "Back edges"), "condition": ("3", "Condition"),
+    "stack": ("4", "Stack"), "breakpoints": ("5", "Breakpoints"), "scans": ("6", "Scan outputs"),
+    "inputs": ("7", "Inputs"), "timeline": ("8", "Timeline"), "outputs": ("9", "Outputs"),
+    "displays": ("0", "Displays"),
 }  # fmt: skip
-#: The panes in order of the numbers in their titles.
-PANES = tuple(_PANE_TITLES)
+PANE_KEYS = {pane: key for pane, (key, _) in _PANES.items()}
 
 _PANE_FOCUS = tuple(
-    Action(
-        f"pane-{number}", (str(number % 10),), "", f"to the pane {name}", f"panes.pane('{pane}')", HelpSection.SCREEN
-    )
-    for number, (pane, name) in enumerate(_PANE_TITLES.items(), 1)
+    Action(f"pane-{number}", (key,), "", f"to the pane {title}", f"panes.pane('{pane}')", HelpSection.SCREEN)
+    for number, (pane, (key, title)) in enumerate(_PANES.items(), 1)
 )
 
 _SCREEN = (

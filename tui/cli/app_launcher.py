@@ -10,7 +10,7 @@ from ...debugger.frontends.console.file_access import UNRESTRICTED_ACCESS, FileA
 from ...runtime.errors import LoopdbgError
 from ...runtime.model import Model
 from .. import user_state
-from ..actions import PANES, configured_actions
+from ..actions import PANE_KEYS, configured_actions
 from ..app import LoopdbgApp
 from ..command_worker import CommandWorker
 from ..render.pane_layout import TABS, PaneArrangement
@@ -89,4 +89,4 @@ def _run_and_save_arrangement(screen: DebuggerScreen, path: Path | None) -> int:
 def _load_arrangement(path: Path | None) -> PaneArrangement:
     """The saved pane arrangement; folded heads are saved per model."""
     tab, maximized, folded = user_state.load_arrangement(path)
-    return PaneArrangement(tab if tab in range(len(TABS)) else 0, maximized if maximized in PANES else "", folded)
+    return PaneArrangement(tab if tab in range(len(TABS)) else 0, maximized if maximized in PANE_KEYS else "", folded)

@@ -51,7 +51,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         #: The titles drawn in the border.
         self._drawn_titles = ("", "")
         #: Its key, shown before the title.
-        self._number = ""
+        self._focus_key = ""
         #: The name in messages and in the palette.
         self.pane_title = title
         self.set_title(title)
@@ -106,14 +106,14 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             self.heading = (title, subtitle)
             self._show_title()
 
-    def set_number(self, number: int) -> None:
+    def set_focus_key(self, key: str) -> None:
         """Set the key that focuses the pane, shown before the title."""
-        self._number = str(number % 10)
+        self._focus_key = key
         self._show_title()
 
     def _show_title(self) -> None:
         title, subtitle = self.heading
-        numbered = f"{self._number} {title}" if self._number else title
+        numbered = f"{self._focus_key} {title}" if self._focus_key else title
         # Content, not str: names may look like markup. Bypasses the descriptors, which redraw the whole pane.
         self._border_title = self.render_str(Content(escape_unprintable(numbered)))
         self._border_subtitle = self.render_str(Content(escape_unprintable(subtitle)))
@@ -195,7 +195,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
 
     def _one_line(self, state: ScreenState, width: int) -> StyledLine:
         """The one-line form: number, name, content."""
-        name = f"  {self._number} {self.pane_title}  "
+        name = f"  {self._focus_key} {self.pane_title}  "
         return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(state)], width))
 
     def _set_size(self, size: Size) -> None:

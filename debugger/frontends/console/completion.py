@@ -46,7 +46,8 @@ def complete(context: CompletionContext, line: str) -> CompletionResult:
         # Commands first, then values, which can be printed.
         return begin, [*words, *(_complete_expression(context, text)[1] if word else ())]
     try:
-        kind = _COMPLETERS.get(find_command(word).completion_kind)
+        completion_kind = find_command(word).completion_kind
+        kind = _COMPLETERS[completion_kind] if completion_kind else None
     except UsageError:
         kind = None if text[len(word) : len(word) + 1].isspace() else _complete_expression
         if kind is not None:

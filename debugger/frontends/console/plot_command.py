@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 @command(
-    "plot [NAME] FILE", "draw a value over iterations, or all that is carried, into a .png, .svg or .pdf", takes="name"
+    "plot [NAME] FILE",
+    "draw a value over iterations, or all that is carried, into a .png, .svg or .pdf",
+    takes="expression",
 )
 def _plot(console: Console, rest: str) -> None:
     from ...plots.frame_figures import plot_over_iterations

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ....runtime.errors import UsageError
-from ...actions import PANES, ActionContext, ActionTarget
+from ...actions import PANE_KEYS, ActionContext, ActionTarget
 from ...render.pane_layout import TABS, PaneArrangement
 from ...render.stop_view import ScreenState
 from ...widgets.back_edges import BackEdgesPane
@@ -50,12 +50,12 @@ class PaneControl(ActionTarget):
             "displays": DisplaysPane(id="displays"),
             "timeline": TimelinePane(id="timeline"),
         }
-        for number, name in enumerate(PANES, 1):
-            self.panes[name].set_number(number)
+        for name, key in PANE_KEYS.items():
+            self.panes[name].set_focus_key(key)
         #: Panes that follow the cursor, on large screens.
         self.value_pane = ValuePane(id="value")
         self.graph_overview = GraphOverview(id="overview")
-        panes = {name: self.panes[name] for name in PANES}
+        panes = {name: self.panes[name] for name in PANE_KEYS}
         self.pane_grid = PaneGrid({**panes, "value": self.value_pane, "overview": self.graph_overview}, id="main")
         self.tab_bar = TabBar(id="tabs")
         #: The pane that has the focus, or had it before the console.
@@ -107,7 +107,7 @@ class PaneControl(ActionTarget):
         if self.focused_pane.display:
             return
         # The main pane of a tab comes first.
-        names = (*(TABS[grid.front_tab].panes if grid.is_small else ()), *PANES)
+        names = (*(TABS[grid.front_tab].panes if grid.is_small else ()), *PANE_KEYS)
         self.focused_pane = next((self.panes[name] for name in names if self.panes[name].display), self.source_pane)
         if takes_focus:
             self.focused_pane.focus()
