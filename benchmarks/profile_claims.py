@@ -3,7 +3,7 @@
 python benchmarks/profile_claims.py                      the loops of ``make bench`` and the models in build/real
 python benchmarks/profile_claims.py cache MODEL.onnx     these; a file has its inputs in the same folder (inputs.npz)
 
-``every``: nodes are measured in one of so many iterations. ``adds``: the CPU time of a run in which they are, relative
+``every``: nodes are measured in one of N iterations. ``adds``: the CPU time of a run in which they are, relative
 to one in which they are not. ``parts``: the beginning, nodes, branches, boundaries and outputs of a run, relative
 to the wall time of the same run.
 

@@ -35,7 +35,7 @@ _MAX_SEGMENTS = 64
 #: A run that takes longer is measured once, not several times.
 _LONG_RUN_SECONDS = 1.0
 #: Where the clock adds more than the first part to a run, iterations are sampled so that it adds the second part, but
-#: no fewer than one in so many.
+#: one in N at least.
 _MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.06, 0.04, 64
 #: Iterations of each loop that are measured before their mean is a time, as far as runs last.
 _LEAST_SAMPLES = 32
@@ -111,7 +111,7 @@ class Measurement:
     #: With it, what nodes do is compared with what this machine reaches.
     machine: MachineLimits | None
     plain_runs: list[_PlainRun] = field(default_factory=list)
-    #: One of so many iterations was measured.
+    #: One of N iterations was measured.
     every: int = 1
     #: Runs with a clock around instructions, the seconds of each instruction, of which the clock is a part (of several
     #: runs the least: other processes take time from some runs, but seldom from the same part of all), and how often it

@@ -181,7 +181,7 @@ class Profile:
     ``measured_seconds``: the fastest run with it. ``nodes``: those with the most time first. ``clock_seconds``: what
     reading the clock once costs, which is subtracted from the times of nodes. ``loops`` are in the order of the file,
     outer ones first. ``begin_seconds``, ``output_seconds``: to begin the run, and to return its outputs;
-    ``branch_seconds``: to choose the branches of Ifs. ``every``: nodes were measured in one of so many iterations.
+    ``branch_seconds``: to choose the branches of Ifs. ``every``: nodes were measured in one of N iterations.
 
     >>> print(model.profile(inputs, seconds=0.1))
     newton_sqrt.onnx: ...

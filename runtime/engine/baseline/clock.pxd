@@ -68,7 +68,7 @@ cdef inline void start_timing(ExecutionState *s, int pc) noexcept nogil:
 
 
 cdef inline void weigh_time(ExecutionState *s, int pc, int64_t weight) noexcept nogil:
-    """From here on, inside an instruction, time counts so many times; 0: it is not measured."""
+    """From here on, inside an instruction, time counts N times; 0: it is not measured."""
     if weight == s.timed_weight:
         return
     charge_time_to(s, pc)
