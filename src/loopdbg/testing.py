@@ -131,11 +131,20 @@ def assert_passes(
         LoopdbgError: the model, the inputs or an assertion is invalid.
     """
     __tracebackhide__ = True
+    from os import PathLike
+    from pathlib import Path
+
+    from .debugger.fuzz.finding import FindingKind
+    from .debugger.fuzz.folder import read_case
+    from .debugger.fuzz.job import DEFAULT_MAX_ITERATIONS
     from .debugger.fuzz.replay import replay
     from .runtime.model import Model, load
 
     loaded = model if isinstance(model, Model) else load(model)
-    finding = replay(loaded, inputs, against=against, asserts=asserts, max_iterations=max_iterations, timeout=timeout)
+    values = read_case(Path(inputs), loaded.inputs) if isinstance(inputs, str | PathLike) else inputs
+    finding = replay(loaded, values, against=against, asserts=asserts, max_iterations=max_iterations, timeout=timeout)
+    if finding is None or finding.kind is not FindingKind.TIMEOUT:
+        _measure_coverage(loaded, values, max_iterations or DEFAULT_MAX_ITERATIONS)
     if finding is not None:
         raise AssertionError(f"{finding.kind.value}: {finding.message}")
 

@@ -163,6 +163,25 @@ def test_coverage_of_a_suite(suite: pytest.Pytester, workers: tuple[str, ...]) -
     assert (coverage.covered, coverage.total, coverage.runs) == (3, 4, 4)
 
 
+def test_coverage_of_runs_that_have_to_pass(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        f"""
+from loopdbg.testing import assert_passes
+import pytest
+
+def test_ends():
+    assert_passes({str(NEWTON)!r}, {{"a": 2.0, "tol": 1e-6}})
+
+def test_never_ends():
+    with pytest.raises(AssertionError, match="endless"):
+        assert_passes({str(NEWTON)!r}, {{"a": 2.0, "tol": -1.0}})
+"""
+    )
+    ran = suite.runpytest_subprocess(*PLUGIN, "--loopdbg-coverage")
+    ran.assert_outcomes(passed=2)
+    ran.stdout.fnmatch_lines(["newton_sqrt.onnx: 2 of 4 points covered (50.0%) by 2 runs"])
+
+
 def test_coverage_is_not_measured_unless_it_is_requested(suite: pytest.Pytester) -> None:
     suite.makepyfile(COVERED_SUITE)
     ran = suite.runpytest_subprocess(*PLUGIN)
