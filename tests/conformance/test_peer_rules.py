@@ -208,10 +208,10 @@ def test_extremes(openvino: Peer, op_type: str, row: list[float], differing: dic
     with Peer("onnxruntime") as onnxruntime:
         for peer in (onnxruntime, openvino):
             result = compare_with_peer(model, inputs, peer, ComparisonOptions())
-            found = {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
+            labels = {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
             assert result.same is (peer.name not in differing)
-            assert found == ({differing[peer.name]} if peer.name in differing else set())
-            assert set(try_model(model, inputs, peer).rules) == found
+            assert labels == ({differing[peer.name]} if peer.name in differing else set())
+            assert set(try_model(model, inputs, peer).rules) == labels
 
 
 def test_extremes_that_no_rule_gives() -> None:
