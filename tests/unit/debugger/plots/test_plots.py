@@ -129,6 +129,7 @@ def test_every_name_can_be_drawn(name: str) -> None:
     for picture in pictures:
         with warnings.catch_warnings(action="error"):  # such as that a layout does not fit
             warnings.filterwarnings("ignore", "Glyph")
+            warnings.filterwarnings("ignore", category=DeprecationWarning)  # of what Matplotlib calls
             picture.draw_without_rendering()
         axes = picture.axes[0]
         assert axes.get_position().width > 0.6
