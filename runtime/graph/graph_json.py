@@ -50,7 +50,7 @@ from .value_encoding import decode_value, encode_value
 FORMAT_VERSION = 1
 #: Larger constants and attributes are omitted.
 MAX_INLINE_BYTES = 1 << 16
-#: Of two constants so many bytes are compared at once.
+#: Constants are compared in blocks of this size.
 _COMPARED_BYTES = 1 << 24
 #: The fields of an origin.
 _ORIGIN_FIELDS = tuple(part.name for part in fields(Origin))
