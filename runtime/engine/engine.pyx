@@ -134,6 +134,7 @@ cdef class Engine:
         cdef int k
         if self.s.user_edited:
             self.editor.undo()
+        self.memory.outputs_only = outputs_only
         self.optimizer_base.begin(outputs_only)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)
@@ -612,14 +613,17 @@ cdef class Engine:
         """A slot's tensor as an array that owns its memory, not copied; None if the engine does not own it."""
         cdef Slot *source = self.s.slots + slot
         owner = <object>source.owner
-        if not (source.spec and source.flags & OWN and type(owner) is np.ndarray and np.PyArray_ISCARRAY(owner) and
-                np.PyArray_BYTES(owner) == source.data):
+        if not (source.spec and source.flags & OWN and type(owner) is np.ndarray and np.PyArray_ISCARRAY(owner)):
+            return None
+        cdef Py_ssize_t first = source.data - np.PyArray_BYTES(owner)
+        if not 0 <= first <= np.PyArray_NBYTES(owner) - source.nbytes:
             return None
         dtype, shape = self.memory.specs.kind(source.spec)
         capacity = self.memory.specs.capacity(source.spec)
         if capacity is not None and math.prod(shape[:capacity[0]]) != 1:
             return None
-        return owner.reshape(-1).view(np.uint8)[:dtype.itemsize * math.prod(shape)].view(dtype).reshape(shape)
+        end = first + dtype.itemsize * math.prod(shape)
+        return owner.reshape(-1).view(np.uint8)[first:end].view(dtype).reshape(shape)
 
     cpdef bint has_value(self, int slot) except -1:
         """False where a slot was never written, or its last value is lost: inside an iteration, for nodes that ran in a

@@ -60,7 +60,7 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
     for k in range(loop.nedges):
         e = loop.edges + k
         initial, param = s.slots + e.initial, s.slots + e.param
-        if initial.spec == 0:
+        if initial.spec == 0 or not param.flags & OWN:
             return 0
         if initial.spec != param.spec and (initial.nbytes > param.capacity or not e.swap or
                                        not same_family(s, e, e.initial, e.param)):

@@ -425,7 +425,8 @@ cdef class Loops:
                 raise ExecutionError(
                     f"{plan.loop.describe()} ran no iteration, and its output '{last.output.outer.name}' is fed by no back "
                     f"edge, so it has no value", loop=plan.loop.name, name=last.output.outer.name)
-            self.memory.forward_value(loop.last_values[k].source, loop.last_values[k].outer)
+            if not (self.memory.outputs_only and self.memory.move_buffer(loop.last_values[k].source, loop.last_values[k].outer)):
+                self.memory.forward_value(loop.last_values[k].source, loop.last_values[k].outer)
             self.memory.set_known(loop.last_values[k].outer, None)
         for k in range(loop.nscans):
             self.scans.store(index, k)

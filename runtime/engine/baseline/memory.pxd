@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 from .spec_table cimport SpecTable
-from .state cimport ExecutionState
+from .state cimport ExecutionState, Slot
 
 # A large output is written into the array of the previous execution if only the engine holds it. New memory of
 # REUSED_OUTPUT_MIN_BYTES or more comes from the system page by page: 1 ms for 2 MB. Arrays of more than
@@ -23,11 +23,15 @@ cdef class Memory:
     cdef list consumers          # slot -> positions of nodes that read it
     cdef dict producers          # slot -> position of the node that writes it
     cdef dict aliases            # slot -> (slot whose memory may hold its value, byte offset there)
+    cdef bint outputs_only       # only the outputs of this execution are read
 
     cdef int load_consumers(self) except -1
     cdef int spec(self, dtype, tuple shape, object capacity=?) except -1
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
     cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
+    cdef int replace_owner(self, Slot *slot, object owner) except -1
+    cdef int put_value(self, int k, object owner, int spec, Py_ssize_t nbytes, char *data, int flags) except -1
+    cdef bint move_buffer(self, int source, int target) except -1
     cdef int put_input(self, int k, object value) except -1
     cdef int unbind_consumers(self, int k) except -1
     cdef int unbind_producer(self, int k) except -1
@@ -46,4 +50,5 @@ cdef class Memory:
     cdef object copied_value(self, object value)
     cdef object look(self, int k)
 
+cdef bint is_mapped(object array)
 cdef object python_value(PyObject *owner)

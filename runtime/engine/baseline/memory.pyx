@@ -206,9 +206,32 @@ cdef class Memory:
             if slot.owner == owner:
                 slot.data = np.PyArray_BYTES(extended) + (slot.data - data)
                 slot.capacity = np.PyArray_NBYTES(extended) if slot.capacity else 0
-                Py_INCREF(extended)
-                Py_XDECREF(owner)
-                slot.owner = <PyObject *>extended
+                self.replace_owner(slot, extended)
+        return True
+
+    cdef int replace_owner(self, Slot *slot, object owner) except -1:
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+
+    cdef int put_value(self, int k, object owner, int spec, Py_ssize_t nbytes, char *data, int flags) except -1:
+        """As ``put_buffer``, for a value at ``data`` without spare capacity."""
+        self.put_buffer(k, owner, spec, nbytes, flags)
+        self.s.slots[k].data, self.s.slots[k].capacity = data, nbytes
+
+    cdef bint move_buffer(self, int source, int target) except -1:
+        """Give ``target`` the buffer of a large grown value instead of a copy. The slots that shared the buffer still
+        show it, but do not own it any more."""
+        cdef Slot *slot = self.s.slots + source
+        cdef PyObject *owner = slot.owner
+        cdef int j
+        if slot.flags != OWN | SHARED or slot.spec == 0 or slot.nbytes <= min_mapped_bytes or \
+                self.specs.capacity(slot.spec) is not None:
+            return False
+        self.put_value(target, <object>owner, slot.spec, slot.nbytes, slot.data, OWN)
+        for j in range(self.s.nslots):
+            if self.s.slots[j].owner == owner and j != target:
+                self.s.slots[j].flags = 0
         return True
 
     def describe_value(self, int k, prefix=""):

@@ -193,9 +193,9 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
         if port.append >= 0:
             source = s.slots + port.append
             nbytes = port_bytes(port, v.extent)
-            if slot.owner != source.owner or source.capacity < nbytes:
+            if slot.owner != source.owner or not source.flags & SHARED or source.capacity < nbytes:
                 return 0
-        elif slot.spec == port.spec:
+        elif slot.spec == port.spec and slot.flags == OWN:
             continue
         else:
             nbytes = port_bytes(port, v.extent)

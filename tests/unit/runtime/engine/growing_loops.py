@@ -125,6 +125,21 @@ DOUBLE_APPEND = loop(
 PREPEND = loop("y = Concat <axis = 0> (e, x)", "float[n] x", "float[m] y", "float[k] v0; float[1] e", "float[a] o0")
 
 
+# Two values in front of the carried one, which is read afterwards, and by the next iteration.
+PREPEND_ROWS = loop(
+    """f = Cast <to = 1> (i)
+    row = Add (e, f)
+    y = Concat <axis = 0> (row, e, x)
+    s = ReduceMax <keepdims = 0> (y, first)
+    t = ReduceMax <keepdims = 0> (x, first)""",
+    "float[n,3] x",
+    "float[m,3] y; float[3] s; float[3] t",
+    "float[k,3] v0; float[1,3] e",
+    "float[a,3] o0; float[b,3] o1; float[d,3] o2",
+    "<int64[1] first = {0}>",
+)
+
+
 # Not along a line: a, b = b, a + b.
 FIBONACCI = loop(
     "y = Identity (b2)\n z = Concat <axis = 0> (a2, b2)\n t = ReduceSum <keepdims = 0> (z)",
@@ -248,6 +263,12 @@ g (int64 M, int64 K, float[k] v0, float[1] e) => (float[a] o0, float[b] o1, floa
     first = ReduceSum <keepdims = 0> (again)
   }> (M, , v0)
 }"""
+
+
+# Each entry grows anew in the buffer of the one before, both ends of which it meets.
+NESTED_PREPEND = NESTED.replace("w = Concat <axis = 0> (u, e)", "w = Concat <axis = 0> (e, u)").replace(
+    "w2 = Concat <axis = 0> (u2, e)", "w2 = Concat <axis = 0> (e, u2)"
+)
 
 
 # The inner loop is hot and all scalar: a scalar program, while the outer one grows.
@@ -401,6 +422,9 @@ CASES: dict[str, tuple[str, Inputs]] = {
     "shrink to nothing": (SHRINK, {"v0": numbers(20)}),
     "twice": (DOUBLE_APPEND, {"v0": numbers(2), "e": numbers(2)}),
     "prepend": (PREPEND, {"v0": numbers(2), "e": numbers(1)}),
+    "prepend to nothing": (PREPEND, {"v0": numbers(0), "e": numbers(1)}),
+    "prepend rows": (PREPEND_ROWS, {"v0": numbers(1, 3), "e": numbers(1, 3)}),
+    "prepend and nested": (NESTED_PREPEND, {"K": np.array(9), "v0": numbers(2), "e": numbers(1)}),
     "crossed": (CROSSED, {"v0": numbers(2), "v1": numbers(5), "e": numbers(1)}),
     "shared": (SHARED, {"v0": numbers(2), "v1": numbers(5), "e": numbers(1)}),
     "sometimes": (CONDITIONAL_APPEND, {"v0": numbers(2), "e": numbers(1)}),
@@ -421,7 +445,7 @@ CASES: dict[str, tuple[str, Inputs]] = {
 }
 
 
-TRIPS = {"nested": 9, "counted": 12, "square": 20, "strings": 9, "fibonacci": 12}
+TRIPS = {"nested": 9, "prepend and nested": 9, "counted": 12, "square": 20, "strings": 9, "fibonacci": 12}
 
 
 def inputs_of(case: str, trips: int | None = None) -> Inputs:

@@ -129,7 +129,7 @@ def test_edited_growing_value_leaves_previous_value_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["append", "rows", "cache", "tokens", "shrink", "twice", "crossed", "nested", "sequence"]
+    "case", ["append", "rows", "cache", "tokens", "shrink", "twice", "crossed", "nested", "sequence", "prepend rows"]
 )
 def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
     m = model(CASES[case][0], 23)
