@@ -17,8 +17,8 @@ from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import weight_packing
-from loopdbg.runtime.ops.primitives import NoNativeKernel, RoutineCall
-from loopdbg.runtime.plan.kernel_binding import DynamicExtentBuffer
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel, RoutineCall
+from loopdbg.runtime.plan.binding_result import DynamicExtentBuffer
 from loopdbg.runtime.plan.plan import Instruction, Plan, compile_graph
 
 Context = AbstractContextManager[Any]
@@ -214,8 +214,10 @@ SWITCHES = {
         _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _never_found),
         OptimizationSwitch(
             "appends in place",
-            lambda: patch("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda *_: None),
-            _observed_calls("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda match, _: match is not None),
+            lambda: patch("loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda *_: None),
+            _observed_calls(
+                "loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda match, _: match is not None
+            ),
         ),
         _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
         _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),

@@ -39,7 +39,7 @@ import loopdbg  # noqa: E402
 from case_table import CASES  # noqa: E402
 from loopdbg.debugger.peers.process import Peer  # noqa: E402
 from loopdbg.debugger.profiling.measure import Measurement, measure_run  # noqa: E402
-from loopdbg.debugger.profiling.peer_profile import add_peer, file_path  # noqa: E402
+from loopdbg.debugger.profiling.peer_profile import add_peer, node_path_in_file  # noqa: E402
 from loopdbg.debugger.profiling.profile import Profile  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402
@@ -92,7 +92,7 @@ def main(names: list[str]) -> int:
 def claims_line(name: str, model: Model, inputs: Mapping[str, Any]) -> str:
     """The row of a model."""
     measurement = Measurement(Engine(model.plan), model.check(inputs), None, None)
-    measurement.run_for(SECONDS)
+    measurement.measure_for(SECONDS)
     added = clock_cost(measurement.engine, model, inputs, measurement.every)
     own = [
         name[:21], f"{measurement.least.seconds * 1e6:.1f}", measurement.every, f"{added:.1%}",
@@ -158,11 +158,11 @@ def constant_nodes(model: Model) -> set[str]:
 
 def node_times(first: Profile, second: Profile, ignored: Collection[str] = ()) -> list[NodeTimes]:
     """The nodes of two profiles of the same run here, of which each has one of the peer, without the ``ignored``."""
-    whole = {file_path(loop.path) for loop in first.loops if loop.peer_seconds is not None}
-    loops = [pair for pair in zip(first.loops, second.loops, strict=True) if file_path(pair[0].path) in whole]
+    whole = {node_path_in_file(loop.path) for loop in first.loops if loop.peer_seconds is not None}
+    loops = [pair for pair in zip(first.loops, second.loops, strict=True) if node_path_in_file(pair[0].path) in whole]
     times = []
     for path in sorted(whole):
-        inside = [pair for pair in loops if file_path(pair[0].path) == path]
+        inside = [pair for pair in loops if node_path_in_file(pair[0].path) == path]
         peer, again = (sum(pair[k].peer_seconds or 0.0 for pair in inside) for k in range(2))
         times.append(NodeTimes(sum(loop.seconds for loop, _ in inside), peer, again, 1))
     return times + [

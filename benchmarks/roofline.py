@@ -23,7 +23,7 @@ import onnx
 from onnx import shape_inference
 
 import recurrent_sizes
-from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run, measure_machine
+from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run_seconds, measure_machine
 
 ROW = "{:38}{:>9}{:>9}{:>10}{:>10}{:>10}"
 
@@ -89,7 +89,7 @@ def time_model(model: onnx.ModelProto) -> float:
         port.name: np.zeros([n if isinstance(n, int) else 1 for n in port.type.shape], port.type.dtype)
         for port in loaded.inputs
     }
-    return fastest_run(lambda: loaded.run(feeds))
+    return fastest_run_seconds(lambda: loaded.run(feeds))
 
 
 def lines(paths: Sequence[str]) -> Iterator[str]:

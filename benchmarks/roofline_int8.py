@@ -21,7 +21,7 @@ from lxml import etree
 from onnx import TensorProto, helper
 
 import roofline
-from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run
+from loopdbg.debugger.profiling.roofline import MachineLimits, fastest_run_seconds
 
 #: Index of the input W of each operator; R follows.
 GATE_COUNTS = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 3}
@@ -39,7 +39,7 @@ class Int8Limits:
 
 def measure_int8_limits() -> Int8Limits:
     """Measure this machine, with one thread."""
-    return Int8Limits(_measure_widening(), 2 * 768**3 / fastest_run(_int8_product_model(768)))
+    return Int8Limits(_measure_widening(), 2 * 768**3 / fastest_run_seconds(_int8_product_model(768)))
 
 
 def _measure_widening() -> float:
@@ -64,7 +64,7 @@ def _measure_widening() -> float:
 
     loaded = loopdbg.load(model)
     inputs = {"M": np.int64(STEPS), "h0": np.zeros((1, k), np.float32)}
-    return weights.size * STEPS / fastest_run(lambda: loaded.run(inputs))
+    return weights.size * STEPS / fastest_run_seconds(lambda: loaded.run(inputs))
 
 
 def _int8_product_model(n: int):  # type: ignore[no-untyped-def]
@@ -112,8 +112,8 @@ def lines(path: Path, machine: MachineLimits, fast: Int8Limits) -> Iterator[str]
     shapes = layers(path)
     inputs = dict(np.load(path.parent / "inputs.npz"))
     model = loopdbg.load(path)
-    seconds = fastest_run(lambda: model.run(inputs))
-    onnxruntime_seconds = fastest_run(_session(str(path.with_suffix(".onnx")), inputs))
+    seconds = fastest_run_seconds(lambda: model.run(inputs))
+    onnxruntime_seconds = fastest_run_seconds(_session(str(path.with_suffix(".onnx")), inputs))
     flops = sum(2.0 * x[0] * x[1] * (prod(w) + prod(r)) for x, w, r in shapes)
     input_flops = sum(2.0 * x[0] * x[1] * prod(w) for x, w, _ in shapes)
     widened = sum(prod(r) * x[1] for x, _, r in shapes)

@@ -141,10 +141,10 @@ def graph_lines() -> list[str]:
 def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
     """Boxes of a loop; milliseconds of its layout, of opening its graph, and of each of some steps."""
     from loopdbg.debugger.session.session import Session
-    from loopdbg.tui.render.branch_rows import BranchHistory
     from loopdbg.tui.render.graphview.layout import DetailLevel, layout_graph
     from loopdbg.tui.render.graphview.state import GraphState
     from loopdbg.tui.render.stop_view import ScreenState, build_stop_view
+    from loopdbg.tui.render.timeline_rows import BranchHistory
 
     session, history = Session(model, inputs), BranchHistory()
 

@@ -15,7 +15,7 @@ import numpy as np
 import loopdbg
 from case import BenchmarkCase
 from cell_models import lstm
-from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt
+from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt_script
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import TensorType
 from loopdbg.runtime.model import Model
@@ -31,7 +31,7 @@ def model_pair(case: BenchmarkCase) -> tuple[Model, Model]:
     inputs = case.inputs()
     model = Model(frontend.from_proto(case.build(), case.name))
     types = {name: TensorType(value.dtype, value.shape) for name, value in inputs.items()}
-    script = to_tensorrt(model.graph, case.name, types, case.iterations)
+    script = to_tensorrt_script(model.graph, case.name, types, case.iterations)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{case.name}.py"
         path.write_text(script.text)

@@ -1,6 +1,6 @@
 """The debugger core: sessions and their views. Depends on the runtime, not on any user interface."""
 
-from ..runtime.plugin_registry import register_plugins
+from ..runtime.lazy_function_registry import register_plugins
 
 # Methods of models, runs, stops and sessions that live in packages those classes must not import, and what runs jobs.
 register_plugins(
@@ -19,8 +19,8 @@ register_plugins(
             "html": "frontends.notebook.html_repr:render_html",
             "widget": "frontends.notebook.api:widget",
             "record": "trace.session_recording:record_session",
-            "extract": "reduce.repro.session_commands:extract_from_session",
-            "repro": "reduce.repro.session_commands:repro_from_session",
+            "extract": "reduce.repro.session_extraction:extract_from_session",
+            "repro": "reduce.repro.session_extraction:repro_from_session",
             "sweep_cases": "sweep.case_executor:CaseExecutor",
             "fuzz_rounds": "fuzz.executor:FuzzExecutor",
         }.items()

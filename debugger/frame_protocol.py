@@ -84,8 +84,8 @@ class FrameReader(FrameProtocol, Protocol):
         """
 
     def by_reference(self) -> FrameReader:
-        """A reader that may give references to large tensors (:class:`.statistics.tensor_ref.TensorRef`), valid until
-        the session moves."""
+        """A reader that may give references to large tensors (:class:`.statistics.tensor_statistics.TensorRef`), valid
+        until the session moves."""
 
     def history_reader(self) -> Callable[[], Evolution]:
         """A function that gives ``evolution`` as it is now, also after the session has moved."""

@@ -24,7 +24,7 @@ from .describe.pseudo_code import PseudoCode, PseudoCodeLine
 from .describe.value_names import scan_names
 from .frame_protocol import FrameReader
 from .statistics.sampling import ElementSample
-from .statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
+from .statistics.tensor_statistics import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
 from .statistics.value_history import EMPTY_EVOLUTION, Evolution
 
 #: Maximum number of newest elements copied from a scan output.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..runtime.graph import Array
 from ..runtime.model import Data
-from .statistics.tensor_ref import TensorStatistics
+from .statistics.tensor_statistics import TensorStatistics
 from .value_text import dtype_name
 
 #: Larger tensors are not written out.

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.graph import Array
 from ..runtime.text import count_text, escape_unprintable
-from .statistics.tensor_ref import StaleReferenceError, TensorChange, TensorRef, TensorStatistics
+from .statistics.tensor_statistics import StaleReferenceError, TensorChange, TensorRef, TensorStatistics
 
 #: Integers of at most this many digits are written without exponent.
 _MAX_INTEGER_DIGITS = 6

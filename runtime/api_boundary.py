@@ -66,7 +66,7 @@ def convert_exception(error: Exception) -> LoopdbgError | None:
     return UsageError(one_line(error))
 
 
-def call_user(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+def call_user_function(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """Call a user function; its exceptions pass every boundary unchanged."""
     try:
         return function(*args, **kwargs)
@@ -121,7 +121,7 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def public_run(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def public_without_memory_guard(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """:func:`public` without memory guard, for engine runs of microseconds, which check memory themselves."""
 
     @functools.wraps(function)

@@ -46,7 +46,7 @@ def atomic_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         OSError: the file cannot be written; its ``filename`` is ``path``.
     """
-    with _atomic_descriptor(path) as descriptor, open(descriptor, "wb", closefd=False) as file:
+    with _open_atomic(path) as descriptor, open(descriptor, "wb", closefd=False) as file:
         yield file
 
 
@@ -60,7 +60,7 @@ def atomic_text(
         OSError: as :func:`atomic_binary`.
     """
     with (
-        _atomic_descriptor(path) as descriptor,
+        _open_atomic(path) as descriptor,
         open(descriptor, "w", encoding="utf-8", newline=newline, errors=errors, closefd=False) as file,
     ):
         yield file
@@ -103,7 +103,7 @@ def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | No
     existing_parent = target.absolute()
     while not existing_parent.is_dir() and existing_parent != existing_parent.parent:
         existing_parent = existing_parent.parent
-    temporary = _reserve(existing_parent)
+    temporary = _reserve_temporary_name(existing_parent)
     try:
         with _report_final_path(temporary, target):
             os.mkdir(temporary)
@@ -126,7 +126,7 @@ def scratch_folder() -> Iterator[Path]:
     Raises:
         OSError: it cannot be created.
     """
-    folder = _reserve(_tmpdir(), "loopdbg-")
+    folder = _reserve_temporary_name(_tmpdir(), "loopdbg-")
     try:
         os.mkdir(folder, 0o700)
         yield folder
@@ -140,7 +140,7 @@ def scratch_file(data: bytes) -> Path:
     Raises:
         OSError: it cannot be created.
     """
-    path = _reserve(_tmpdir(), "loopdbg-")
+    path = _reserve_temporary_name(_tmpdir(), "loopdbg-")
     try:
         descriptor = os.open(path, _CREATE_FLAGS, 0o600)
         with open(descriptor, "wb") as file:
@@ -154,10 +154,10 @@ def scratch_file(data: bytes) -> Path:
 def unfinished_path(folder: Path) -> Path:
     """A name for a temporary file in ``folder``, for libraries that create files by name; the caller renames the
     complete file, and calls :func:`discard` in any case."""
-    return _reserve(folder)
+    return _reserve_temporary_name(folder)
 
 
-def replace_database(temporary: Path, target: Path) -> None:
+def move_database_into_place(temporary: Path, target: Path) -> None:
     """Move a closed SQLite file, created at an :func:`unfinished_path`, to its final path.
 
     Deletes the log and journal of the old file, which SQLite would apply to the new one.
@@ -204,7 +204,7 @@ def _tmpdir() -> Path:
     return Path(gettempdir())
 
 
-def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
+def _reserve_temporary_name(folder: Path, prefix: str = ".loopdbg-") -> Path:
     """A new name, registered for :func:`discard_unfinished`."""
     path = folder / f"{prefix}{os.urandom(6).hex()}.tmp"
     _unfinished.add(path)
@@ -212,9 +212,9 @@ def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
 
 
 @contextmanager
-def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
+def _open_atomic(path: str | os.PathLike[str]) -> Iterator[int]:
     """Open a file that becomes ``path``."""
-    target = _destination(path)
+    target = _resolve_destination(path)
     if isinstance(target, int):
         try:
             with _report_final_path(Path(path), Path(path)):
@@ -222,7 +222,7 @@ def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
         finally:
             os.close(target)
         return
-    temporary = _reserve(target.parent)
+    temporary = _reserve_temporary_name(target.parent)
     descriptor = -1
     try:
         with _report_final_path(temporary, Path(path)):
@@ -241,7 +241,7 @@ def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
         discard(temporary)
 
 
-def _destination(path: str | os.PathLike[str]) -> Path | int:
+def _resolve_destination(path: str | os.PathLike[str]) -> Path | int:
     """Resolve a path through symbolic links; returns a descriptor for a pipe, a device or an open file, which is
     written directly."""
     target = Path(path).absolute()
@@ -249,7 +249,7 @@ def _destination(path: str | os.PathLike[str]) -> Path | int:
         match = _OPEN_FILE_PATHS.fullmatch(os.fspath(target))
         if match is not None and (match["number"] or match["name"]):
             return os.dup(int(match["number"] or _STREAMS[match["name"]]))
-        if match is not None or _is_special(target):
+        if match is not None or _is_special_file(target):
             return os.open(target, os.O_WRONLY)
         if not target.is_symlink():
             break
@@ -257,7 +257,7 @@ def _destination(path: str | os.PathLike[str]) -> Path | int:
     return target
 
 
-def _is_special(path: Path) -> bool:
+def _is_special_file(path: Path) -> bool:
     """True for a pipe, a device or a socket."""
     try:
         mode = os.lstat(path).st_mode

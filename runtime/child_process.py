@@ -13,11 +13,11 @@ Every child is a Python interpreter or a program that the user named, started as
 - by default in the working directory of this process, since paths of models may be relative to it.
 
 Children are started by: ``frontends/onnx/subprocess_call.py`` (inference of the onnx package),
-``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/peers/command.py`` and
-``debugger/reduce/interestingness.py`` (programs that the user named), ``debugger/sweep/worker.py`` (cases of a sweep,
-also on the workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
-``tui/cli/servers/web_pages.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails if another
-module starts one.
+``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/peers/external_program.py`` and
+``debugger/reduce/interestingness.py`` (programs that the user named), ``debugger/sweep/worker_handle.py`` (cases of a
+sweep, also on the workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
+``tui/cli/servers/page_processes.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails if
+another module starts one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CALL_TEMPLATE = (
 )
 
 
-def isolate_children() -> None:
+def apply_child_environment() -> None:
     """Apply the environment of children to this process, for children started by libraries. For the command line only,
     not for user programs."""
     environment = child_environment()
@@ -67,7 +67,7 @@ def python_command(*arguments: str) -> list[str]:
     return [sys.executable, *flags, *arguments]
 
 
-def call_command(module: str, function: str, *arguments: str) -> list[str]:
+def command_calling_function(module: str, function: str, *arguments: str) -> list[str]:
     """The argument list of an interpreter that calls a function and exits with its result as status;
     ``arguments``: its ``sys.argv[1:]``.
 
@@ -81,7 +81,7 @@ def start_child(command: Sequence[str], *, env: Mapping[str, str] | None = None,
     terminal, and ends the child then.
 
     Args:
-        command: from :func:`python_command` or :func:`call_command`.
+        command: from :func:`python_command` or :func:`command_calling_function`.
         env: additional environment variables.
         options: for ``subprocess.Popen``, such as ``stderr``.
 
@@ -117,7 +117,7 @@ async def start_child_async(
     """Start a child of an event loop, with pipes to its input and outputs.
 
     Args:
-        command: from :func:`python_command` or :func:`call_command`.
+        command: from :func:`python_command` or :func:`command_calling_function`.
         env: additional environment variables.
         options: for ``subprocess.Popen``.
 

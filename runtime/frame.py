@@ -7,17 +7,17 @@ from typing import Any
 
 from .api_boundary import public_class
 from .engine.engine import Engine
-from .graph import Array, Loop, StoppedBy
-from .loop_view import (
+from .frame_internals import (
     BodyNode,
     BranchPath,
     CarriedValue,
     FrameInternals,
     FrameValues,
     NodeState,
-    values_with_branches,
+    values_with_branch_paths,
 )
-from .plugin_registry import load_plugin
+from .graph import Array, Loop, StoppedBy
+from .lazy_function_registry import load_plugin
 
 
 @public_class
@@ -226,5 +226,5 @@ __all__ = [
     "FrameValues",
     "NodeState",
     "frame_reader",
-    "values_with_branches",
+    "values_with_branch_paths",
 ]

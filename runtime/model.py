@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .api_boundary import call_user, public, public_class, public_run
+from .api_boundary import call_user_function, public, public_class, public_without_memory_guard
 from .engine.baseline.memory import match_inputs
 from .engine.engine import Engine
 from .errors import ErrorFields, InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
@@ -35,16 +35,16 @@ from .graph import (
 )
 from .graph.short_names import assign_short_names
 from .input_validation import Data, check_value, resolve_aliases, variable_inputs
+from .lazy_function_registry import load_plugin
 from .plan.plan import Plan, compile_graph
-from .plugin_registry import load_plugin
 from .record import record
-from .run_notes import notes_for_run
 from .run_result import LoopTotals, Run, run_totals
+from .runtime_deviation_notes import notes_for_run
 from .shape_contradictions import contradiction_notes
 
 if TYPE_CHECKING:
-    from .cycle_detection import CycleDetector
     from .frame import Frame
+    from .infinite_loop_detection import CycleDetector
 
 OnIteration = Callable[["Frame"], object]
 #: A larger output of a run without hooks is memory of the engine: a copy would cost more than another engine.
@@ -172,12 +172,12 @@ class RunObserver(Protocol):
         """The run is over: by an event of the engine, a sentence about an infinite loop, or an "error"."""
 
 
-#: Makes the observer of a run that has none of its own (debugger/coverage/collector.py); None: there is none.
+#: Makes the observer of a run that has none of its own (debugger/coverage/suite_coverage.py); None: there is none.
 observer_factory: Callable[[Model], RunObserver | None] | None = None
 
 
 class _CycleMonitor:
-    """Checks long runs for infinite loops (cycle_detection.py).
+    """Checks long runs for infinite loops (infinite_loop_detection.py).
 
     ``on_tick``: additional callback.
     """
@@ -200,7 +200,7 @@ class _CycleMonitor:
             self._detector.tick()
         elif time.monotonic() - self._started_at >= CYCLE_CHECK_AFTER_SECONDS:
             # Lazy import: few runs take that long.
-            from .cycle_detection import CycleDetector
+            from .infinite_loop_detection import CycleDetector
 
             self._detector = CycleDetector(self.engine, self._started_at)
         if self.on_tick is not None:
@@ -499,7 +499,7 @@ class Model:
         """
         return load_plugin("optimizations")(self, inputs, only, count, seconds, peer, save)
 
-    @public_run
+    @public_without_memory_guard
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature.
 
@@ -559,7 +559,7 @@ class Model:
                 self._accepted_arrays = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
         return checked
 
-    @public_run
+    @public_without_memory_guard
     def run(
         self,
         inputs: Mapping[str, Data] | None = None,
@@ -602,7 +602,7 @@ class Model:
             self._release_engine(engine)
         raise InterruptError(message, **fields) if event == "interrupt" else LimitError(message, **fields)
 
-    @public_run
+    @public_without_memory_guard
     def execute(
         self,
         inputs: Mapping[str, Data] | None = None,
@@ -670,7 +670,7 @@ class Model:
         )
         monitor.reset()
         if on_tick is not None:
-            monitor.on_tick = lambda: call_user(on_tick, Run({}, run_totals(engine)))
+            monitor.on_tick = lambda: call_user_function(on_tick, Run({}, run_totals(engine)))
         if begin is not None:
             begin(engine)
         engine.on_tick = monitor.tick
@@ -709,8 +709,8 @@ class Model:
         if event.startswith("loop "):
             return event
         if event == "limit":
-            from .cycle_detection import is_fixed_point
-            from .loop_view import max_trip_count
+            from .frame_internals import max_trip_count
+            from .infinite_loop_detection import is_fixed_point
 
             loop = engine.plan.loops[index].loop
             message = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
@@ -789,7 +789,7 @@ class Model:
         Traceback (most recent call last):
         loopdbg.UsageError: newton_sqrt.onnx keeps no variables
         """
-        from .graph.stateful_unroll import unroll_stacked_requests
+        from .graph.stateful_runs_as_loop import unroll_stacked_requests
 
         model = Model(unroll_stacked_requests(self.graph), self.path, self.graph.function, self.graph.weights)
         model.graph.is_over_requests = True
@@ -811,7 +811,7 @@ def _boundary_hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int],
     from .frame import Frame  # lazy: only needed with hooks
 
     def hook(index: int) -> None:
-        call_user(on_iteration, Frame(engine, index))  # the return value is ignored
+        call_user_function(on_iteration, Frame(engine, index))  # the return value is ignored
 
     return hook
 

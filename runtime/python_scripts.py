@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import ModelError, file_error, one_line
-from .stable_file import read_bytes
+from .safe_file_reading import read_bytes
 
 #: Size limit of a script.
 _MAX_SCRIPT_BYTES = 1 << 28
@@ -38,7 +38,7 @@ def compile_script(path: Path) -> types.CodeType:
 
 
 @contextlib.contextmanager
-def import_from_folder(folder: Path) -> Iterator[None]:
+def isolated_imports(folder: Path) -> Iterator[None]:
     """Let a script import fresh modules from its folder, even if their names are already imported from elsewhere.
 
     Restores ``sys.path`` and ``sys.modules`` afterwards: another script may have modules of the same names, and files

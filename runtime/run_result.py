@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from .engine.engine import Engine
+from .frame_internals import max_trip_count
 from .graph import StoppedBy
 from .input_validation import Data
-from .loop_view import max_trip_count
+from .lazy_function_registry import load_plugin
 from .plan.plan import LoopPlan
-from .plugin_registry import load_plugin
 from .record import record
 
 

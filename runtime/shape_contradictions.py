@@ -36,8 +36,8 @@ def contradiction_notes(engine: Engine, loop: LoopPlan | None) -> Iterator[str]:
     last_inputs: dict[Value, _TensorKind | None] = {}
     first: dict[Value, _TensorKind | None] = {}
     if engine.loop_state(loop.index)[0]:
-        last_inputs = _last_iteration_kinds(engine, loop)
-        first = _first_iteration_kinds(engine, loop)
+        last_inputs = _last_iteration_types(engine, loop)
+        first = _first_iteration_types(engine, loop)
         computed.update((edge.edge.result, engine.memory.dtype_and_shape(edge.param)) for edge in loop.edges)
     last = _contradiction_texts({**last_inputs, **computed})
     yield from _contradiction_sentence(last, " in the last iteration")
@@ -46,7 +46,7 @@ def contradiction_notes(engine: Engine, loop: LoopPlan | None) -> Iterator[str]:
     )
 
 
-def _last_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
+def _last_iteration_types(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
     """Dtypes and shapes of the body's parameters in the last iteration."""
     memory, overwritten = engine.memory, _slots_written_by_outer_loops(engine, loop)
     kinds: dict[Value, _TensorKind | None] = {}
@@ -64,7 +64,7 @@ def _last_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _Tensor
     return kinds
 
 
-def _first_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
+def _first_iteration_types(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
     """Dtypes and shapes of the carried inputs of iteration 0, unless an outer loop has overwritten them."""
     stale = _slots_written_by_outer_loops(engine, loop)
     return {edge.edge.param: _kind_of_slot(engine, edge.initial, stale) for edge in loop.edges if edge.initial >= 0}

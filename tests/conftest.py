@@ -26,7 +26,7 @@ from textual.pilot import Pilot
 
 from fork_server import ChildCrashedError, ForkServer, call_in_directory
 from loopdbg.runtime.engine.baseline import binder as nodes
-from loopdbg.runtime.frontends.onnx import function_bodies, type_checks
+from loopdbg.runtime.frontends.onnx import operator_function_bodies, type_checks
 from ui_idle import wait_for_messages, wait_until_idle
 
 # An sdist has the package below src alone; these check a checkout.
@@ -106,7 +106,7 @@ def infer_in_fork() -> Iterator[None]:
 
         @cache
         def server() -> ForkServer:
-            return stack.enter_context(ForkServer("onnx", function_bodies.__name__, type_checks.__name__))
+            return stack.enter_context(ForkServer("onnx", operator_function_bodies.__name__, type_checks.__name__))
 
         def apart(function: Callable[[Any], Any], inputs: Any) -> Any:
             with one_at_a_time:
@@ -118,7 +118,7 @@ def infer_in_fork() -> Iterator[None]:
                     server.cache_clear()  # of an interrupted call the answer is still to come
                     raise
 
-        for module in (function_bodies, type_checks):
+        for module in (operator_function_bodies, type_checks):
             patch.setattr(module, "call_in_subprocess", apart)
         yield
 

@@ -21,9 +21,9 @@ from textual.widgets import Input
 
 from ..runtime.errors import TerminationExit
 from . import user_state
-from .actions import actions_by_id, actions_on, screen_bindings
+from .actions import actions_by_id, actions_of_screen, screen_bindings
 from .screens.help import HelpScreen
-from .screens.main_screen import MainScreen
+from .screens.main_screen_base import MainScreen
 from .screens.modal_base import ModalBase
 from .themes import DARK, LIGHT, THEMES
 from .widgets.line_input import LineInput, pasted_lines
@@ -127,7 +127,7 @@ class LoopdbgApp(App[Result]):
         """Show the keys of the screen at the top."""
         screen = self.screen
         assert isinstance(screen, MainScreen | ModalBase)
-        own = actions_on(screen.kind, screen.actions)
+        own = actions_of_screen(screen.kind, screen.actions)
         opened_by = next(action.id for action in own if action.textual_action == "app.help")
         self.push_screen(HelpScreen(screen.actions, screen.kind, opened_by=opened_by))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..debugger.expression.language import parse
+from ..debugger.expression.expression import parse
 from ..debugger.frontends.console.command_registry import find_command, split_command
 from ..debugger.frontends.console.console import Console
 from ..runtime.errors import UsageError

@@ -19,9 +19,9 @@ from ..runtime.api_boundary import ApiBoundary
 from ..runtime.errors import LoopdbgError, UsageError
 from ..runtime.model import Data, Model
 from .busy_queries import answer_query
-from .render.branch_rows import BranchHistory
-from .render.display_values import DisplayTracker
+from .render.display_expressions import DisplayTracker
 from .render.stop_view import StopView, build_stop_view
+from .render.timeline_rows import BranchHistory
 from .worker_requests import SHORT_COMMANDS, BreakpointEdit, SessionCommand, WorkerRequest
 
 #: The maximum number of queued steps.

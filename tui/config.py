@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError, file_error
-from ..runtime.stable_file import read_text
+from ..runtime.safe_file_reading import read_text
 from ..runtime.text import did_you_mean
 
 #: The peer runtimes that can be run live, each with an example device.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..runtime.stable_file import read_text
+from ..runtime.safe_file_reading import read_text
 from . import config
 
 #: The number of recent models kept, and of models whose folds are kept.
@@ -84,7 +84,7 @@ def recent_models() -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def record_opened(path: Path | str) -> None:
+def record_opened_model(path: Path | str) -> None:
     """Add a model to the recent ones."""
     with contextlib.suppress(OSError, ValueError):
         key = str(Path(path).resolve())

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from ...runtime.errors import UsageError
-from ...runtime.stable_file import read_text
+from ...runtime.safe_file_reading import read_text
 from ..describe.value_names import mask_quoted
-from ..expression.language import Expression, ExpressionError, parse
+from ..expression.expression import Expression, ExpressionError, parse
 
 #: The clause that selects a loop, at the end of a text.
 IN_LOOP_CLAUSE = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
@@ -30,7 +30,7 @@ def parse_assertion(text: str) -> Expression:
     return parse(split_loop_clause(text)[0])
 
 
-def violation_breakpoint(text: str) -> str:
+def violation_location(text: str) -> str:
     """The location, in the syntax of ``break``, that stops where an assertion does not hold."""
     expression, clause = split_loop_clause(text)
     return f"if not ({expression}) {clause}".rstrip()
@@ -58,7 +58,7 @@ def read_invariants(path: str | os.PathLike[str]) -> list[str]:
     return list(texts.values())
 
 
-def expand_assertions(texts: Iterable[str]) -> list[str]:
+def expand_assertion_files(texts: Iterable[str]) -> list[str]:
     """Assertions with those of files in place of ``@FILE``.
 
     Raises:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.frame_internals import FrameValues
 from ...runtime.graph import Node, Value
-from ...runtime.loop_view import FrameValues
 from ...runtime.text import count_text
 from ..diagnostics.integer_overflow import find_overflow
-from ..diagnostics.node_checks import beyond_float16
-from ..expression.language import Expression, ExpressionError, NoValueError, Scope, format_value
+from ..diagnostics.node_checks import exceeds_float16_range
+from ..expression.expression import Expression, ExpressionError, NoValueError, Scope, format_value
 from ..expression.template import LogTemplate
 from ..expression.value_types import describe_value
 from ..frame_protocol import FrameProtocol, FrameReader
@@ -148,7 +148,7 @@ class Breakpoint:
         return "logpoint" if self.log is not None else "watchpoint" if self.kind is Trigger.WATCH else "breakpoint"
 
     @property
-    def needs_test(self) -> bool:
+    def is_tested_at_boundaries(self) -> bool:
         """True if it must be tested at every boundary of its loops."""
         return self.kind in (Trigger.CONDITION, Trigger.WATCH, *NODE_RESULT_TRIGGERS)
 
@@ -179,7 +179,7 @@ class Breakpoint:
         if verdict is not None and verdict():
             return True
         try:
-            return self.needs_test and self._test_trigger(frame)
+            return self.is_tested_at_boundaries and self._test_trigger(frame)
         except ExpressionError as error:
             self.already_tested = self.is_in_main_graph
             self.failure = str(error)
@@ -194,7 +194,7 @@ class Breakpoint:
         )
         return matches and self.condition_true(frame)
 
-    def prime_at(self, frame: FrameReader) -> None:
+    def record_baseline_at(self, frame: FrameReader) -> None:
         """Record the current values at a boundary, or in the main graph, that was reached by a jump."""
         if self.is_in_main_graph:
             self.already_tested = False
@@ -202,7 +202,7 @@ class Breakpoint:
             self.trigger_matches(frame)
         elif (
             frame.index in self.loops
-            and self.needs_test
+            and self.is_tested_at_boundaries
             and (self.mode is WatchMode.SETTLES or not self._is_stateless(frame))
         ):
             self.last_tests.pop(frame.index, None)
@@ -233,7 +233,7 @@ class Breakpoint:
         assert self.log is not None
         return self.log.format(FrameScope(frame, frame.history))
 
-    def node_gave_it(self, frame: FrameReader, node: Node, before: Mapping[Value, Any]) -> bool:
+    def is_triggered_by_node(self, frame: FrameReader, node: Node, before: Mapping[Value, Any]) -> bool:
         """Whether a node that has just run gave what this breakpoint waits for, in a value that it tests. ``before``:
         what the body got."""
         if self.kind is Trigger.OVERFLOW:
@@ -431,7 +431,7 @@ def _contains_nan(value: Any) -> bool:
 #: Tests of one result.
 _RESULT_TESTS: Mapping[Trigger, Callable[[Any], bool]] = {
     Trigger.NAN: _contains_nan,
-    Trigger.FLOAT16: beyond_float16,
+    Trigger.FLOAT16: exceeds_float16_range,
 }
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from ...runtime.api_boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.graph import Node
-from ..describe.lookup import find_by_number
-from ..expression.language import Expression, parse
+from ..describe.numbered_items import find_by_number
+from ..expression.expression import Expression, parse
 from ..expression.template import LogTemplate
 from ..frame_protocol import FrameReader
 from .breakpoint import Breakpoint, Trigger, WatchMode
-from .context import BreakpointContext
+from .breakpoint_host import BreakpointContext
 from .location_parser import LocationParser, strip_if
 
 
@@ -112,7 +112,7 @@ class Breakpoints(Sequence[Breakpoint]):
         breakpoint_.commands = [line.strip() for line in commands if line.strip()]
         return breakpoint_
 
-    def never_evaluated(self) -> list[tuple[Breakpoint, str]]:
+    def never_evaluated_breakpoints(self) -> list[tuple[Breakpoint, str]]:
         """At the model's end: the breakpoints whose expression never had a value, with the reason."""
         entered = {total.path for total in self._context.totals if total.entries}
         reports = []
@@ -132,7 +132,7 @@ class Breakpoints(Sequence[Breakpoint]):
         for breakpoint_ in list(self.in_order):
             self.delete(breakpoint_.number)
 
-    def marked_nodes(self) -> set[Node]:
+    def nodes_with_breakpoints(self) -> set[Node]:
         """The nodes with a breakpoint, and the loops with a breakpoint at every boundary."""
         loops = self._context.symbols.loops
         marked = {node for entry in self.in_order for node in entry.nodes}

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...runtime.engine.engine import Engine
+from ...runtime.frame_internals import FrameInternals
 from ...runtime.graph import Value
-from ...runtime.loop_view import FrameInternals
-from ...runtime.ops.primitives import NoNativeKernel
+from ...runtime.ops.primitive_types import NoNativeKernel
 from ...runtime.ops.registry import ResolvedOperator
 from ..diagnostics.node_checks import FLOAT16_MAX
-from ..expression.language import Expression, InputRef, parse
+from ..expression.expression import Expression, InputRef, parse
 from .breakpoint import Breakpoint, Trigger, WatchMode
 
 _NOT_FINITE = parse("not all(abs(x) < inf)")

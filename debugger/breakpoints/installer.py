@@ -29,7 +29,7 @@ class BreakpointInstaller:
 
     def add_predicates(self, breakpoint_: Breakpoint) -> None:
         """Let the engine test a breakpoint itself, if it can."""
-        if not breakpoint_.needs_test or breakpoint_.is_in_main_graph:
+        if not breakpoint_.is_tested_at_boundaries or breakpoint_.is_in_main_graph:
             return
         for index in breakpoint_.loops:
             keys = []
@@ -64,7 +64,7 @@ class BreakpointInstaller:
         """True if a breakpoint is tested in Python at every boundary of some loop."""
         if breakpoint_.kind is Trigger.BOUNDARY:
             return breakpoint_.condition is not None
-        if not breakpoint_.needs_test or breakpoint_.is_in_main_graph:
+        if not breakpoint_.is_tested_at_boundaries or breakpoint_.is_in_main_graph:
             return False
         if any(index not in breakpoint_.predicates for index in breakpoint_.loops):
             return True
@@ -95,7 +95,7 @@ class BreakpointInstaller:
                     engine.stop_at_end(index)
                 elif breakpoint_.kind is Trigger.BOUNDARY:
                     engine.stop_at(index, 0)
-            if breakpoint_.needs_test:
+            if breakpoint_.is_tested_at_boundaries:
                 if not _is_unevaluated(breakpoint_):
                     keys.update(_predicate_keys(breakpoint_))
                 if _is_unevaluated(breakpoint_) or len(breakpoint_.predicates) < len(breakpoint_.loops):

@@ -35,7 +35,7 @@ class LineTable:
         return table
 
     @cached_property
-    def _call_lines(self) -> _NodesByLine:
+    def _nodes_by_call_line(self) -> _NodesByLine:
         """The same for lines without nodes of their own that call a function with nodes."""
         table: _NodesByLine = {}
         for node in walk(self._graph):
@@ -46,8 +46,8 @@ class LineTable:
 
     @cached_property
     def _all_lines(self) -> _NodesByLine:
-        files = dict.fromkeys((*self._lines, *self._call_lines))
-        return {file: self._lines.get(file, {}) | self._call_lines.get(file, {}) for file in files}
+        files = dict.fromkeys((*self._lines, *self._nodes_by_call_line))
+        return {file: self._lines.get(file, {}) | self._nodes_by_call_line.get(file, {}) for file in files}
 
     def break_locations(self) -> list[str]:
         """Every line with nodes in ``break`` syntax, for completion: ``model.py:87``."""

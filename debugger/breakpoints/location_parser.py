@@ -12,11 +12,11 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, Node
 from ...runtime.text import count_text, did_you_mean
 from ..describe.value_names import mask_quoted, quote, unquote
-from ..expression.language import Expression, parse
+from ..expression.expression import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from .assertion import IN_LOOP_CLAUSE
 from .breakpoint import MAIN_GRAPH, NODE_RESULT_TRIGGERS, Breakpoint, Trigger, WatchMode
-from .context import BreakpointContext
+from .breakpoint_host import BreakpointContext
 from .line_table import CODE_LINE_PATTERN
 
 _IF_CLAUSE = re.compile(r"\s+if(?:\s+|(?=\()|$)")

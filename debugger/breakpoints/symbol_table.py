@@ -26,7 +26,7 @@ from ...runtime.graph import (
 from ...runtime.text import close_matches, did_you_mean
 from ..describe.pseudo_code import PseudoCode, build_pseudo_code
 from ..describe.value_names import quote, scan_names
-from ..expression.language import Expression
+from ..expression.expression import Expression
 from .line_table import LineTable
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...runtime.api_boundary import public
 from ...runtime.errors import InputError, UsageError
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.model import Data, Model
-from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import escape_lines
 from ..reference.framework_arrays import copy_value
 from ..reference.recorder import ReferenceRecorder

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from ...runtime.graph import MAIN, Graph, If, Loop, Node, Operation, System, bodies
 from ...runtime.graph.producers import ProducerMap
-from ...runtime.plan.trip_counts import condition_can_change
-from .operand_tests import OperandTest, operand_tests
+from ...runtime.plan.trip_count_analysis import condition_can_change
+from .operand_conditions import OperandTest, operand_tests
 
 
 class PointKind(StrEnum):

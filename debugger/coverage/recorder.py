@@ -31,7 +31,7 @@ from ...runtime.ops.eager import EagerPrimitives
 from ...runtime.ops.operator_helpers import cast, constant
 from ...runtime.ops.registry import ResolvedOperator
 from ...runtime.plan.plan import LoopPlan, Opcode
-from .operand_tests import as_boolean, safe_test
+from .operand_conditions import as_boolean, false_on_type_error
 from .points import FIRST, LAST, LATER, MANY, NEVER, SINGLE, ZERO, PointKind, PointSite, point_sites
 from .report import Coverage
 
@@ -142,7 +142,7 @@ class CoverageRecorder:
                 self._loop_points[index][point.way] = point.id
             elif point.kind is PointKind.NODE:
                 guard = site.guards[-1] if site.guards else None
-                self._node_points.append((point.id, guard, index, self._is_tested(site)))
+                self._node_points.append((point.id, guard, index, self._is_in_pre_condition(site)))
         #: All else is looked at, in one of four ways.
         self._operand_sites = [s for s in self.sites if s.node is not None and s.point.kind is not PointKind.NODE]
         self._branch_sites = [site for site in self._operand_sites if site.taken is not None]
@@ -205,11 +205,11 @@ class CoverageRecorder:
             if not self._accumulates and index in self._outermost and self.engine.loop_state(index)[0] > 1:
                 # It is not entered again.
                 for watch in [w for w in self._predicates.values() if w.index == index and w.when == FIRST]:
-                    self._retire(watch)
+                    self._stop_watching(watch)
         if event == "node":
             self._at_node(index)
         else:
-            self._at_end(index)
+            self._evaluate_at_loop_end(index)
         self.set_stops()
 
     def finish(self, event: str, index: int) -> None:
@@ -225,11 +225,11 @@ class CoverageRecorder:
             self.hits.add(self._predicates[key].site.point.id)
         for outermost in self._outermost - self._ended:
             # It ended while the run was looked at for repetitions.
-            self._at_end(outermost)
+            self._evaluate_at_loop_end(outermost)
         self._add_totals()
         if (event == "limit" or event.startswith("loop ")) and NEVER in self._loop_points[index]:
             self.hits.add(self._loop_points[index][NEVER])
-        self.hits.update(watch.site.point.id for watch in self._counted if self._is_reached(watch))
+        self.hits.update(watch.site.point.id for watch in self._counted if self._index_reached_end(watch))
         if self._claimed.locked():
             self._claimed.release()
         if not self._accumulates:
@@ -247,7 +247,7 @@ class CoverageRecorder:
         guards = tuple((_condition(node), taken) for node, taken in site.guards)
         when = ""
         if site.test is not None:
-            operands, test = site.test.operands, safe_test(site.test.function)
+            operands, test = site.test.operands, false_on_type_error(site.test.function)
         else:
             assert isinstance(site.node, If)
             operands, test = (_condition(site.node),), _truth(bool(site.taken))
@@ -258,11 +258,11 @@ class CoverageRecorder:
             self._counted.append(watch)
         elif kinds <= {"outer", "computed", "carried", "iteration"}:
             if exists:
-                self._watch_after(watch)
+                self._watch_after_iteration(watch)
             else:
                 self._waiting.setdefault(site.guards[-1], []).append(site)
         elif not guards and "computed" not in kinds and when != LAST:
-            self._watch_before(watch)
+            self._watch_before_iteration(watch)
         else:
             self._traps.setdefault(self._positions[site.node], []).append(watch)
         return watch
@@ -273,7 +273,7 @@ class CoverageRecorder:
         is_index = watch.site.point.kind is PointKind.INDEX and kinds == ["outer", "iteration"]
         return is_index and not watch.guards and watch.index in self._outermost
 
-    def _is_reached(self, watch: _Watch) -> bool:
+    def _index_reached_end(self, watch: _Watch) -> bool:
         """Whether an iteration had an index at the end of its range."""
         memory, (data, index) = self.engine.memory, (self._slot(value) for value in watch.operands)
         indexed, number = memory.dtype_and_shape(data), memory.dtype_and_shape(index)
@@ -294,7 +294,7 @@ class CoverageRecorder:
     def _slot(self, value: Value) -> int:
         return self.engine.plan.slot_of[value]
 
-    def _watch_after(self, watch: _Watch) -> None:
+    def _watch_after_iteration(self, watch: _Watch) -> None:
         """Read at the boundary after an iteration."""
         monitor, index = self.engine.monitor, watch.index
         placement = self._placements[index]
@@ -302,7 +302,7 @@ class CoverageRecorder:
         # The boundary has the number of the next iteration.
         is_number = [placement.kind(self._slot(value)) == "iteration" for value in values]
         dtypes = [_declared_dtype(value) for value in values]
-        state = (monitor.iteration_slot(index), *(self._end_slots(index) if watch.when == LAST else ()))
+        state = (monitor.iteration_slot(index), *(self._end_test_slots(index) if watch.when == LAST else ()))
         watch.is_after = True
         watch.slots = (*(placement.slot_after(self._slot(value)) for value in values), *state)
         guards = [taken for _, taken in watch.guards]
@@ -332,10 +332,10 @@ class CoverageRecorder:
             watch.is_enabled = False
             self._ends.setdefault(index, []).append(watch)
 
-    def _watch_before(self, watch: _Watch) -> None:
+    def _watch_before_iteration(self, watch: _Watch) -> None:
         """Read at the boundary before an iteration, if the loop does not end there."""
         monitor, index = self.engine.monitor, watch.index
-        end_slots = self._end_slots(index)
+        end_slots = self._end_test_slots(index)
         watch.slots = (*(self._slot(value) for value in watch.operands), monitor.iteration_slot(index), *end_slots)
         count, end = len(watch.operands), self._end_test(index)
         when, test = watch.when, watch.test
@@ -351,12 +351,12 @@ class CoverageRecorder:
         self._add_predicate(watch, function, needs_body=False)
 
     def _add_predicate(self, watch: _Watch, function: Callable[..., T], needs_body: bool) -> None:
-        watch.test = safe_test(function)
+        watch.test = false_on_type_error(function)
         monitor = self.engine.monitor
         watch.key = monitor.add_predicate(watch.index, ResolvedOperator(watch.test, {}), watch.slots, needs_body)
         self._predicates[watch.key] = watch
 
-    def _end_slots(self, index: int) -> tuple[int, ...]:
+    def _end_test_slots(self, index: int) -> tuple[int, ...]:
         """What ``_end_test`` reads: the condition, the trip count, and the sliced tensors that count iterations."""
         monitor, plan = self.engine.monitor, self.engine.plan.loops[index]
         counted = [entry.outer for entry in plan.slices] if plan.loop.counted_by_slices else []
@@ -409,15 +409,19 @@ class CoverageRecorder:
                 watch.newest = iteration
             elif watch.when in ("", FIRST if iteration == 0 else LATER):
                 self._untrap(pc, watch)
-                self._hit(watch)
+                self._record_hit(watch)
 
     def _hit_predicate(self, watch: _Watch) -> None:
-        self._retire(watch)
-        self._hit(watch)
+        self._stop_watching(watch)
+        self._record_hit(watch)
 
-    def _retire(self, watch: _Watch) -> None:
+    def _stop_watching(self, watch: _Watch) -> None:
         """Do not look at a point again in this run."""
-        if self._accumulates or watch.guards or not all(self._is_kept(watch.index, value) for value in watch.operands):
+        if (
+            self._accumulates
+            or watch.guards
+            or not all(self._is_cheap_to_keep(watch.index, value) for value in watch.operands)
+        ):
             self._remove(watch)
         elif watch.is_after and not watch.when and watch.site.taken is None:
             # Later runs need no stop for it.
@@ -426,18 +430,18 @@ class CoverageRecorder:
             self._paused.append(self._predicates.pop(watch.key))
             self.engine.monitor.enable_predicate(watch.key, False)
 
-    def _is_kept(self, index: int, value: Value) -> bool:
+    def _is_cheap_to_keep(self, index: int, value: Value) -> bool:
         """Whether it costs next to nothing that the engine keeps a value for a predicate."""
         if self._kind(index, value) not in ("computed", "tested"):
             return True
         stored = self.engine.memory.dtype_and_shape(self._slot(value))
         return stored is not None and math.prod(stored[1]) <= _SMALL_ELEMENTS
 
-    def _hit(self, watch: _Watch) -> None:
+    def _record_hit(self, watch: _Watch) -> None:
         """A point was hit; those in the branch that it is about are looked at from now on."""
         site, index = watch.site, watch.index
         self.hits.add(site.point.id)
-        if not watch.is_after and watch.when != LAST and not self._is_tested(site):
+        if not watch.is_after and watch.when != LAST and not self._is_in_pre_condition(site):
             _, entries, *_ = self.engine.loops.totals(index)
             self._unfinished.append((site.point.id, index, entries, self.engine.loop_state(index)[0]))
         if site.taken is None:
@@ -452,7 +456,7 @@ class CoverageRecorder:
     def _is_true_at_boundary(self, watch: _Watch) -> bool:
         return _evaluate(watch, [self.engine.monitor.value_at_boundary(watch.index, slot) for slot in watch.slots])
 
-    def _at_end(self, index: int) -> None:
+    def _evaluate_at_loop_end(self, index: int) -> None:
         """Evaluate what is about the last iteration, if the loop has ended."""
         if not self._has_ended(index):
             return
@@ -462,12 +466,12 @@ class CoverageRecorder:
             if iterations and self._is_true_at_boundary(watch):
                 if self._accumulates:
                     self._remove(watch)
-                self._hit(watch)
+                self._record_hit(watch)
         for pc, watches in list(self._traps.items()):
             for watch in [w for w in watches if w.index == index and w.when == LAST]:
                 if iterations and watch.newest == iterations - 1:
                     self._untrap(pc, watch)
-                    self._hit(watch)
+                    self._record_hit(watch)
                 watch.newest = -1
 
     def _has_ended(self, index: int) -> bool:
@@ -476,7 +480,7 @@ class CoverageRecorder:
     def _branches_taken(self) -> set[tuple[Node | None, bool | None]]:
         return {(site.node, site.taken) for site in self._branch_sites if site.point.id in self.hits}
 
-    def _is_tested(self, site: PointSite) -> bool:
+    def _is_in_pre_condition(self, site: PointSite) -> bool:
         """Whether a node belongs to a condition that is tested before its iteration, also where that does not run."""
         assert site.node is not None
         plan = self.engine.plan.loops[self._index[site.loop]]

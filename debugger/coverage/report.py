@@ -8,8 +8,8 @@ from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.graph.graph_json import graph_digest
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.model import Model
-from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
 from .points import CoveragePoint, PointKind, by_loop, points
 

@@ -52,7 +52,7 @@ def _node_coverage(members: list[CoveragePoint], coverage: Coverage) -> NodeCove
     return NodeCoverage(CoverageMark.MISSED if never_ran else CoverageMark.PARTIAL, missed)
 
 
-def marked_lines(graph: Graph, coverage: Coverage) -> Iterator[tuple[str, str, str]]:
+def lines_with_coverage(graph: Graph, coverage: Coverage) -> Iterator[tuple[str, str, str]]:
     """The lines of the main graph's pseudo-code: the mark (empty outside of loops), the text, what was missed."""
     by_node = node_coverage(graph, coverage)
     for line in build_pseudo_code(graph).lines:

@@ -10,14 +10,14 @@ from typing import Any, overload
 from ...runtime.errors import UsageError
 from ...runtime.graph import MAIN, Graph, If, Loop, System, Value, bodies, loops, own_values
 from ...runtime.graph.producers import ProducerMap
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.model import LoopNode, Model
-from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import did_you_mean, escape_lines
 from .node_text import NodeFormatter
 from .pseudo_code import PseudoCode, build_pseudo_code
 from .termination import LoopKind
 from .termination_text import termination_sentences
-from .trip_count_bound import adds_to_rule, iterations_text
+from .trip_count_bound import iterations_text, says_more_than_rule
 from .value_names import short_name_rows, short_names
 from .vocabulary import LoopTerms, TermsContext, TermsSection, loop_terms
 
@@ -225,7 +225,7 @@ def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, 
         tuple(termination_sentences(loop, context.formatter, (system or loop.system) is System.TENSORRT)),
         tuple(loop.notes),
         short_names(_mentioned_values(context)),
-        iterations if adds_to_rule(iterations, loop, context.formatter.origins) else "",
+        iterations if says_more_than_rule(iterations, loop, context.formatter.origins) else "",
     )
 
 

@@ -27,7 +27,7 @@ class LineDataflow:
 @lru_cache(maxsize=4)
 def line_dataflow(source: PseudoCode) -> LineDataflow:
     """The data flow of the lines of a loop or a model."""
-    table = _definitions(source)
+    table = _defining_lines_by_value(source)
     producers = [tuple(sorted(set(_producing_lines(source, line, table)) - {k})) for k, line in enumerate(source.lines)]
     readers: list[list[int]] = [[] for _ in producers]
     for k, lines in enumerate(producers):
@@ -65,7 +65,7 @@ def _producing_line(
     source: PseudoCode, value: Value, read: Callable[[Value], tuple[bool, Any]]
 ) -> PseudoCodeLine | None:
     lines = _defining_lines(source, value)
-    chosen = next((line for line in lines if line.kind is LineKind.RESULT and _is_taken(line, read)), None)
+    chosen = next((line for line in lines if line.kind is LineKind.RESULT and _is_branch_taken(line, read)), None)
     if chosen is not None:
         matches = [line for result in _branch_results(source, chosen) for line in _defining_lines(source, result)]
         return next((line for line in matches if line.branches == chosen.branches), chosen)
@@ -75,12 +75,16 @@ def _producing_line(
 
 def readers_of(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
     """The lines that read a value."""
-    readers = {k for producer in _definitions(source).get(value, ()) for k in line_dataflow(source).readers[producer]}
+    readers = {
+        k
+        for producer in _defining_lines_by_value(source).get(value, ())
+        for k in line_dataflow(source).readers[producer]
+    }
     return [line for k in sorted(readers) if value in _values_read(source, line := source.lines[k])]
 
 
 @lru_cache(maxsize=4)
-def _definitions(source: PseudoCode) -> Mapping[Value, Sequence[int]]:
+def _defining_lines_by_value(source: PseudoCode) -> Mapping[Value, Sequence[int]]:
     """Value -> indices of the lines that assign it."""
     definitions: dict[Value, list[int]] = {}
     for k, line in enumerate(source.lines):
@@ -90,7 +94,7 @@ def _definitions(source: PseudoCode) -> Mapping[Value, Sequence[int]]:
 
 
 def _defining_lines(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
-    return [source.lines[k] for k in _definitions(source).get(value, ())]
+    return [source.lines[k] for k in _defining_lines_by_value(source).get(value, ())]
 
 
 def _is_loop_parameter(line: PseudoCodeLine, value: Value) -> bool:
@@ -106,7 +110,7 @@ def _body_nodes(line: PseudoCodeLine) -> Sequence[Node]:
     return () if line.loop is None else line.loop.body.nodes
 
 
-def _is_taken(line: PseudoCodeLine, read: Callable[[Value], tuple[bool, Any]]) -> bool:
+def _is_branch_taken(line: PseudoCodeLine, read: Callable[[Value], tuple[bool, Any]]) -> bool:
     """Whether the branches that contain a line were taken, as far as their conditions can be read."""
     for condition, required in line.branches:
         is_present, value = read(condition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...runtime.graph import Loop
-from .condition import Decision, condition_text, deciding_comparison, decompose_condition
+from .condition_analysis import Decision, condition_text, deciding_comparison, decompose_condition
 from .node_text import NodeFormatter
 from .termination import termination_rule
 from .termination_text import termination_sentences

@@ -303,7 +303,7 @@ def _slice_of_bounds(
         return None
     count = next((len(numbers) for numbers in (axes, steps, *constants) if numbers is not None), None)
     if count is None:
-        count = _declared_length(bounds) or (1 if p.rank(data) == 1 else None)
+        count = _declared_element_count(bounds) or (1 if p.rank(data) == 1 else None)
     if count is None or (count != 1 and None in constants):
         return None
     axes = list(range(count)) if axes is None else axes
@@ -319,7 +319,7 @@ def _slice_of_bounds(
     return _subscripted(p, data, axes, [_range_text(*r) for r in zip(*texts, steps, strict=True)])
 
 
-def _declared_length(bounds: Sequence[Value | None]) -> int | None:
+def _declared_element_count(bounds: Sequence[Value | None]) -> int | None:
     """The number of elements by the declared type of one of the values."""
     for bound in bounds:
         declared = bound.type if bound is not None else None

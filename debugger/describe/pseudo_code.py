@@ -29,8 +29,8 @@ from ...runtime.graph import (
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.plan.plan import Plan
 from ...runtime.text import escape_lines
-from .code_lines import CodeLines
 from .loop_text import LoopText
+from .node_source_lines import CodeLines
 from .node_text import NodeFormatter
 from .subscripts import scan_line, slice_line
 from .termination import LoopKind, TerminationRule, termination_rule
@@ -165,7 +165,7 @@ class PseudoCode:
 
         ``traced``: with the code that an exporter generated from it.
         """
-        describe = self.code_lines.describe_node if traced else self.code_lines.line_of_node
+        describe = self.code_lines.describe_node if traced else self.code_lines.source_line_text
         comments: dict[int, str] = {}
         previous = ""
         for k in rows:
@@ -304,7 +304,7 @@ class _LoopLinesWriter:
         self.enclosing_loop = outer
         self.termination: TerminationRule = termination_rule(loop, self.formatter.origins)
         self.used_values = _used_values(loop)
-        self.index = display_name(loop.iteration) if loop.iteration is not None else _free_index(loop, indices)
+        self.index = display_name(loop.iteration) if loop.iteration is not None else _unused_index_name(loop, indices)
         self.indices = (*indices, self.index)
         results = {value for inner in loop.body.nodes for value in inner.outputs}
         #: The condition is read after the back edges are written, so it needs a name that they do not overwrite.
@@ -325,7 +325,7 @@ class _LoopLinesWriter:
             self.add_body_line(f"if not {self.formatter.operand(self.loop.condition)}: break", LineKind.BREAK)
         self.write_slices()
         self.write_nodes(self.loop.body.nodes[test_count:])
-        self.write_boundary()
+        self.write_scans_and_back_edges()
         if len(self.writer.lines) == start:
             self.add_body_line("pass", LineKind.EMPTY)
         self.write_epilogue()
@@ -420,11 +420,11 @@ class _LoopLinesWriter:
                 comment = f"cut along axis {rule.slices[0].axis}"
         elif rule.trip_count_value is not None and self.loop.minus_one_is_no_limit:
             comment += f", -1 in {count} = no limit"
-        elif not count and self._needs_index():
+        elif not count and self._needs_iteration_number():
             comment += f", {self.index} counts from 0"
         return comment
 
-    def _needs_index(self) -> bool:
+    def _needs_iteration_number(self) -> bool:
         """True if the body needs the iteration number."""
         return self.loop.iteration in self.used_values or bool(self.loop.sliced_inputs)
 
@@ -433,7 +433,7 @@ class _LoopLinesWriter:
             comment = f"sliced input, axis {sliced.axis}"
             self.add_body_line(slice_line(sliced, self.index), LineKind.SLICE, comment, (sliced,), (sliced.inner,))
 
-    def write_boundary(self) -> None:
+    def write_scans_and_back_edges(self) -> None:
         """Write scan outputs before back edges, which may overwrite the collected values."""
         loop = self.loop
         if self.names_condition and self.termination.condition_decides and loop.condition is not None:
@@ -490,7 +490,7 @@ def _used_values(loop: Loop) -> set[Value | None]:
     return used
 
 
-def _free_index(loop: Loop, indices: tuple[str, ...]) -> str:
+def _unused_index_name(loop: Loop, indices: tuple[str, ...]) -> str:
     """A name for the iteration number that is unused in the body."""
     used = {value.name for value in _used_values(loop) if value is not None} | set(indices)
     used.update(value.name for value in loop.body.inputs)

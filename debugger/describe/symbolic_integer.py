@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime.graph import Loop, Node, Operation, TensorType, Value
 from ...runtime.graph.producers import ProducerMap
-from .integer_recurrence import IntegerRing
+from .integer_turning_points import IntegerRing
 from .node_text import OPERATOR_SIGNS, NodeFormatter, scalar_literal
 
 #: Operators that keep the single element of their first input.
@@ -142,7 +142,7 @@ class SymbolicIntegers:
         inputs = [operand for operand in node.inputs if operand is not None]
         if not inputs:
             return None
-        if node.op_type in KEEPING_OPERATORS or is_widening(node):
+        if node.op_type in KEEPING_OPERATORS or is_widening_cast(node):
             return self.expression(inputs[0], depth)
         if node.op_type in ("Gather", "ReduceProd", "Slice"):
             return self._length(node, depth)
@@ -175,7 +175,7 @@ class SymbolicIntegers:
         return SymbolicInteger(value=value, axis=axis, name=name)
 
 
-def is_widening(node: Node) -> bool:
+def is_widening_cast(node: Node) -> bool:
     """Whether a node converts an integer to a type that has all numbers of the source type."""
     if node.op_type not in ("Cast", "Convert") or node.inputs[0] is None or node.outputs[0] is None:
         return False

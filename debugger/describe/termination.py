@@ -23,7 +23,7 @@ _STOP_PHRASES: Mapping[StoppedBy, tuple[str, str]] = {
 }
 
 
-def stop_cause(reason: StoppedBy) -> str:
+def loop_end_cause(reason: StoppedBy) -> str:
     """The cause of a loop's end: ``the trip count``."""
     return _STOP_PHRASES[reason][0]
 
@@ -67,15 +67,15 @@ class TerminationRule:
     tests_first: bool = False
 
     @property
-    def is_counted(self) -> bool:
+    def has_iteration_bound(self) -> bool:
         """True if the number of iterations is bounded."""
         return self.trip_count is not None or self.trip_count_value is not None or bool(self.slices)
 
     @property
     def kind(self) -> LoopKind:
         if not self.condition_decides:
-            return LoopKind.FOR if self.is_counted else LoopKind.ENDLESS
-        if self.is_counted:
+            return LoopKind.FOR if self.has_iteration_bound else LoopKind.ENDLESS
+        if self.has_iteration_bound:
             return LoopKind.FOR_WHILE
         return LoopKind.DO_WHILE if self.initial_condition is True and not self.tests_first else LoopKind.WHILE
 

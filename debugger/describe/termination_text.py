@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...runtime.graph import Loop, SlicedInput, System
 from ...runtime.text import count_text
-from .condition import condition_slice, condition_text
+from .condition_analysis import condition_slice, condition_text
 from .node_text import NodeFormatter
 from .termination import TerminationRule, carried_condition, termination_rule
 from .value_names import display_name
@@ -36,11 +36,11 @@ def termination_sentences(loop: Loop, formatter: NodeFormatter, tested_before: b
         return
     if rule.condition_decides and rule.constant_condition is False:
         yield "After one iteration: the body's condition is always false."
-    elif rule.condition_decides and rule.is_counted:
+    elif rule.condition_decides and rule.has_iteration_bound:
         yield f"When {condition} is false, or after {_count_text(rule)}, whichever comes first."
     elif rule.condition_decides:
         yield f"When {condition} is false; there is no trip count."
-    elif rule.is_counted:
+    elif rule.has_iteration_bound:
         yield f"After {'' if rule.slices else 'exactly '}{_count_text(rule)}."
     else:
         yield f"Never: there is no trip count, and {_always_true_reason(loop, rule)}."
@@ -51,7 +51,7 @@ def termination_sentences(loop: Loop, formatter: NodeFormatter, tested_before: b
             yield "It is asked before each iteration, about what the one before yielded, which has run in full."
         else:
             yield "The iteration that yields false still counts."
-        if not condition_slice(loop).can_change:
+        if not condition_slice(loop).depends_on_varying_values:
             yield "The condition depends on nothing that changes between iterations: what it is first, it stays."
     yield from _zero_iteration_sentences(loop, rule, formatter)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...runtime.graph import Graph, If, Loop, Node, Operation, ScanOutput, SlicedInput, StoppedBy, TensorType, Value
 from ...runtime.graph.producers import ProducerMap
-from .condition import (
+from .condition_analysis import (
     NEGATED_SIGN,
     DecidingComparison,
     Decision,
@@ -24,7 +24,7 @@ from .condition import (
     condition_text,
     decompose_condition,
 )
-from .integer_recurrence import (
+from .integer_turning_points import (
     COMPARISON_OPERATORS,
     MAX_SIMULATED_ITERATIONS,
     MIRRORED_SIGN,
@@ -162,22 +162,22 @@ class _LoopBounds:
             return TripCountBound(0, True, text=text, by_trip_count=True)
         ending = self._ending(values) if rule.condition_decides else _Ending(never=True)
         limit = None if ending.index is None else self._iterations(ending.index)
-        if not rule.is_counted and ending.never:
+        if not rule.has_iteration_bound and ending.never:
             return TripCountBound(cannot_end=True, _loop=self)
         maximum = min((bound for bound in (number, limit) if bound is not None), default=None)
         # A trip count that is not known may be smaller than any other bound.
         is_exact = (
             maximum is not None
-            and self._begins(values)
+            and self._entry_condition_holds(values)
             and (ending.is_exact or ending.never)
-            and (number is not None or not rule.is_counted)
+            and (number is not None or not rule.has_iteration_bound)
         )
         by_count = number == maximum if number is not None else count is not None and not ending.text and limit is None
         is_open = not (ending.is_exact or ending.never or (limit is None and ending.text))
         text = self._text(count, number, ending, limit)
         return TripCountBound(maximum, is_exact, False, text, by_count, is_open, self)
 
-    def _begins(self, values: Mapping[Value, Any]) -> bool:
+    def _entry_condition_holds(self, values: Mapping[Value, Any]) -> bool:
         """Whether the condition at the entry is true."""
         if self.rule.initial_condition is not None:
             return self.rule.initial_condition
@@ -245,7 +245,9 @@ class _LoopBounds:
 
     def _comparison_ending(self, node: DecidingComparison, wanted: bool, values: Mapping[Value, Any]) -> _Ending:
         sign = node.sign if wanted else NEGATED_SIGN[node.sign]
-        ring = next((ring for side in (node.left, node.right) if (ring := self._ring(side)) is not None), None)
+        ring = next(
+            (ring for side in (node.left, node.right) if (ring := self._integer_ring_of(side)) is not None), None
+        )
         if ring is None:
             return self._float_ending(node, sign)
         left, right = self._progression(node.left, ring), self._progression(node.right, ring)
@@ -274,12 +276,12 @@ class _LoopBounds:
 
     def _progression(self, value: Value, ring: IntegerRing) -> _Progression | None:
         """A side of a comparison of integers over the iterations."""
-        linear = self._linear(value, ring, 0)
+        linear = self._linear_form(value, ring, 0)
         if linear is None:
             return None
         base, step = linear.base, 0
         for parameter, factor in linear.factors.items():
-            counter = self._counter(parameter, ring)
+            counter = self._counter_start_and_step(parameter, ring)
             if counter is None:
                 return None
             start, own_step = counter
@@ -288,7 +290,7 @@ class _LoopBounds:
             step += factor * own_step
         return _Progression(base, step)
 
-    def _ring(self, value: Value) -> IntegerRing | None:
+    def _integer_ring_of(self, value: Value) -> IntegerRing | None:
         """The integers of a value; where its type is not declared, those of what it is computed from."""
         for _ in range(_MAX_RUN_NODES):
             ring = integer_ring(value)
@@ -301,7 +303,7 @@ class _LoopBounds:
             value = node.inputs[0]
         return None
 
-    def _counter(self, parameter: Value, ring: IntegerRing) -> tuple[SymbolicInteger, int] | None:
+    def _counter_start_and_step(self, parameter: Value, ring: IntegerRing) -> tuple[SymbolicInteger, int] | None:
         """The start and the step of a parameter of the body that counts."""
         if parameter is self.loop.iteration:
             return _ZERO, 1
@@ -311,12 +313,12 @@ class _LoopBounds:
         if integer_ring(edge.initial) not in (None, ring):
             return None
         start = self.symbols.expression(edge.initial)
-        linear = self._linear(edge.result, ring, 0)
+        linear = self._linear_form(edge.result, ring, 0)
         if linear is None or dict(linear.factors) != {parameter: 1} or linear.base.number is None:
             return None
         return start, linear.base.number
 
-    def _linear(self, value: Value, ring: IntegerRing, depth: int) -> _Linear | None:
+    def _linear_form(self, value: Value, ring: IntegerRing, depth: int) -> _Linear | None:
         """A value of the body as a linear form of the parameters of the body."""
         if depth > _MAX_RUN_NODES or integer_ring(value) not in (None, ring):
             return None
@@ -335,11 +337,11 @@ class _LoopBounds:
             return None
         inputs = [operand for operand in node.inputs if operand is not None]
         if node.op_type in KEEPING_OPERATORS and inputs:
-            return self._linear(inputs[0], ring, depth + 1)
+            return self._linear_form(inputs[0], ring, depth + 1)
         sign = OPERATOR_SIGNS.get(node.op_type)
         if sign not in ("+", "-", "*") or len(inputs) != 2:
             return None
-        left, right = (self._linear(operand, ring, depth + 1) for operand in inputs)
+        left, right = (self._linear_form(operand, ring, depth + 1) for operand in inputs)
         if left is None or right is None:
             return None
         return _combine_linear(sign, left, right, ring)
@@ -362,9 +364,13 @@ class _LoopBounds:
         low, high = (start, right.base) if rising else (right.base, start)
         width, is_closed = abs(left.step), sign in ("<=", ">=")
         known = high.number is not None and low.number is not None
-        distance = high.text if low.number == 0 and (width == 1 or not known) else f"{high.text} - {_as_operand(low)}"
+        distance = (
+            high.text
+            if low.number == 0 and (width == 1 or not known)
+            else f"{high.text} - {_parenthesized_operand(low)}"
+        )
         if width > 1:
-            distance = f"{'floor' if is_closed else 'ceil'}({_as_operand(distance)} / {width})"
+            distance = f"{'floor' if is_closed else 'ceil'}({_parenthesized_operand(distance)} / {width})"
         text = f"{distance} + 1" if is_closed else distance
         if sign == "!=" and not known:
             return text, None
@@ -402,7 +408,7 @@ class _LoopBounds:
         if total.stopped_by is StoppedBy.CONDITION:
             return _Ending(total.iterations if self.rule.tests_first else total.iterations - 1, True)
         depends_on_state = condition_slice(self.loop).depends_on_carried_only
-        return _Ending(never=True) if depends_on_state and _repeats(list(run.outputs.values())) else _UNKNOWN
+        return _Ending(never=True) if depends_on_state and _has_repeated_rows(list(run.outputs.values())) else _UNKNOWN
 
     def _condition_graph(self) -> Graph | None:
         """A model of the loop with what its condition needs alone; None if it needs inputs of the model, or much."""
@@ -494,7 +500,7 @@ class _LoopBounds:
         """A float counter cannot reach a limit beyond which its step is lost by rounding."""
         for value, other, relation in ((node.left, node.right, sign), (node.right, node.left, MIRRORED_SIGN[sign])):
             limit = self.origins.constant_scalar(other)
-            edge = self._edge_of_counter(value)
+            edge = self._float_counter_start_and_step(value)
             if not isinstance(limit, int | float) or edge is None or relation not in ("<", "<=", ">", ">="):
                 continue
             start, step, dtype = edge
@@ -511,7 +517,7 @@ class _LoopBounds:
                 return _Ending(never=True)
         return _UNKNOWN
 
-    def _edge_of_counter(self, value: Value) -> tuple[float, float, np.dtype[Any]] | None:
+    def _float_counter_start_and_step(self, value: Value) -> tuple[float, float, np.dtype[Any]] | None:
         """The start, the step and the dtype of a carried float, or of its next value, that a constant is added to."""
         value = self.origins.skip_identities(value)
         for edge in self.loop.back_edges:
@@ -569,7 +575,7 @@ def _combine_linear(sign: str, left: _Linear, right: _Linear, ring: IntegerRing)
     return _Linear(base, {value: factor for value, factor in factors.items() if factor})
 
 
-def _as_operand(operand: SymbolicInteger | str) -> str:
+def _parenthesized_operand(operand: SymbolicInteger | str) -> str:
     """An expression as the operand of an operator that binds tighter than ``+``."""
     text = operand if isinstance(operand, str) else operand.text
     return f"({text})" if " " in text or text.startswith("-") else text
@@ -579,7 +585,7 @@ def _with_number(text: str, number: int) -> str:
     return str(number) if text in ("", str(number)) else f"{text} = {number}"
 
 
-def _repeats(rows: list[Any]) -> bool:
+def _has_repeated_rows(rows: list[Any]) -> bool:
     """Whether the values of two iterations are equal bit by bit; ``rows``: of each value over all iterations."""
     states = {tuple(np.asarray(row[k]).tobytes() for row in rows) for k in range(len(rows[0]))}
     return len(states) < len(rows[0])
@@ -651,7 +657,7 @@ def iterations_text(loop: Loop, formatter: NodeFormatter, bound: TripCountBound 
     return f"exactly {bound.text}{source}{overflow}{entry}"
 
 
-def adds_to_rule(text: str, loop: Loop, origins: ProducerMap) -> bool:
+def says_more_than_rule(text: str, loop: Loop, origins: ProducerMap) -> bool:
     """Whether the text of :func:`iterations_text` says more than the sentences on the rule of the loop."""
     rule = termination_rule(loop, origins)
     if rule.condition_decides and rule.constant_condition is None and rule.initial_condition is not False:

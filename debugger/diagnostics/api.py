@@ -8,8 +8,8 @@ from typing import Any
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, LimitError, UsageError
+from ...runtime.frame_internals import FrameInternals
 from ...runtime.graph import Loop, Node, Operation, StoppedBy
-from ...runtime.loop_view import FrameInternals
 from ...runtime.model import Data, Model
 from ...runtime.plan.plan import Plan
 from .graph_facts import GraphFacts

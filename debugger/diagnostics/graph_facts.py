@@ -58,7 +58,7 @@ class GraphFacts:
                     pending += node.outputs
         return ""
 
-    def varies_in(self, loop: Loop | None, value: Value | None) -> bool:
+    def varies_between_iterations(self, loop: Loop | None, value: Value | None) -> bool:
         """Whether a value may differ between the iterations of a loop: the body computes it from what it gets."""
         if loop is None or value is None:
             return False

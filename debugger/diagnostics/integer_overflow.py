@@ -39,7 +39,7 @@ def find_overflow(node: Node, inputs: Sequence[Any], outputs: Sequence[Any]) -> 
     if not result.size or not operands or not operands[0].size:
         return None
     if node.op_type in ("Cast", "Convert"):
-        return _lossy_cast(operands[0], result)
+        return _number_lost_by_cast(operands[0], result)
     check = _CHECKS.get(node.op_type)
     if check is None or any(x.dtype.kind not in "iu" for x in operands):
         return None
@@ -55,7 +55,7 @@ def _interval(x: Array) -> _Interval:
     return int(x.min()), int(x.max())
 
 
-def _lossy_cast(source: Array, result: Array) -> Overflow | None:
+def _number_lost_by_cast(source: Array, result: Array) -> Overflow | None:
     """A number that the integer type of a Cast cannot hold; NaN is none."""
     low, high = _range(result.dtype)
     if source.dtype.kind == "f":
@@ -77,7 +77,9 @@ def _lossy_cast(source: Array, result: Array) -> Overflow | None:
     )
 
 
-def _first_outside(operands: Sequence[Array], exact: Any, result: Array, wraps: bool = True) -> Overflow | None:
+def _first_overflowing_element(
+    operands: Sequence[Array], exact: Any, result: Array, wraps: bool = True
+) -> Overflow | None:
     """The first element of an exact result that its type cannot hold; elementwise operands are listed. ``wraps``: the
     stored number is the exact one, wrapped around; another one is the result of other operands."""
     low, high = _range(result.dtype)
@@ -124,7 +126,7 @@ def _elementwise(
         exact = operands[0].astype(object)
         for x in operands[1:]:
             exact = function(exact, x.astype(object))
-        return _first_outside(operands, exact if len(operands) > 1 else function(exact), result)
+        return _first_overflowing_element(operands, exact if len(operands) > 1 else function(exact), result)
 
     return check
 
@@ -134,7 +136,7 @@ def _check_power(_: Operation, operands: Sequence[Array], result: Array) -> Over
     bottom, top = _interval(exponent)
     if bottom < 0 or top > _MAX_EXPONENT:
         return None
-    return _first_outside(operands, base.astype(object) ** exponent.astype(object), result, wraps=False)
+    return _first_overflowing_element(operands, base.astype(object) ** exponent.astype(object), result, wraps=False)
 
 
 def _check_sum(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
@@ -155,7 +157,7 @@ def _check_cumulative_sum(node: Operation, operands: Sequence[Array], result: Ar
     )
     x = np.flip(x, axis) if reverse else x
     exact = np.cumsum(x, axis) - (x if exclusive else 0)
-    return _first_outside((), np.flip(exact, axis) if reverse else exact, result)
+    return _first_overflowing_element((), np.flip(exact, axis) if reverse else exact, result)
 
 
 def _check_product(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
@@ -166,7 +168,7 @@ def _check_product(_: Operation, operands: Sequence[Array], result: Array) -> Ov
     if largest[0] * largest[1] * a.shape[-1] <= _range(result.dtype)[1]:
         return None
     exact = np.asarray(np.matmul(a.astype(object), b.astype(object)), object)
-    return _first_outside((), exact, result) if exact.shape == result.shape else None
+    return _first_overflowing_element((), exact, result) if exact.shape == result.shape else None
 
 
 def _check_division(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
@@ -175,7 +177,7 @@ def _check_division(_: Operation, operands: Sequence[Array], result: Array) -> O
     if not low or _interval(operands[0])[0] != low or not (operands[1] == -1).any():
         return None
     a, b = (np.broadcast_to(x, result.shape).astype(object) for x in operands)
-    return _first_outside(operands, np.where((a == low) & (b == -1), -a, 0), result)
+    return _first_overflowing_element(operands, np.where((a == low) & (b == -1), -a, 0), result)
 
 
 _add = _elementwise(operator.add, _sum_interval)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...runtime.engine.engine import Engine
+from ...runtime.frame_internals import BodyNode, FrameInternals
 from ...runtime.graph import Loop, Node, Operation, StoppedBy, Value
-from ...runtime.loop_view import BodyNode, FrameInternals
 from ...runtime.plan.plan import LoopPlan
 
 
@@ -117,4 +117,4 @@ class IterationRuns:
             assert frame.loop is not None
             if frame.iteration:
                 yield IterationRun(frame, before.get(index, {}))
-            before[index] = frame.read_slots(frame.loop.body.inputs)
+            before[index] = frame.read_filled_slots(frame.loop.body.inputs)

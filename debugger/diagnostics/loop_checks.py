@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...runtime.cycle_detection import bitwise_equal
 from ...runtime.graph import Array, BackEdge, Loop, Node, Value
-from ..describe.condition import ConditionSlice, condition_slice
+from ...runtime.infinite_loop_detection import bitwise_equal
+from ..describe.condition_analysis import ConditionSlice, condition_slice
 from ..describe.termination import termination_rule
 from ..describe.value_names import display_name
 from ..value_text import scalar_text
 from .graph_facts import GraphFacts
 from .iteration_run import IterationRun, NodeRun
-from .node_checks import DiagnosticKind, Evidence, axis_of
+from .node_checks import DiagnosticKind, Evidence, indexed_axis
 
 #: Operators that make a distance of a difference, and those that leave its scale as it is.
 _DISTANCES = frozenset({"Abs", "ReduceL1", "ReduceL2"})
@@ -90,7 +90,7 @@ class FixedPoint:
     def _find_period(self, run: IterationRun) -> int:
         """The number of iterations after which the state is what it was; 0: none is known."""
         params = [edge.param for edge in self._slice.all_carried]
-        now = run.frame.read_slots(params)
+        now = run.frame.read_filled_slots(params)
         if all(param in now and bitwise_equal(now[param], run.before.get(param)) for param in params):
             return 1
         self._has_changed = True
@@ -149,7 +149,7 @@ class UnreachableTolerance:
                 or tolerance.dtype.kind != "f"
                 or tolerance.size != 1
                 or not tolerance.reshape(-1)[0] > 0
-                or self._facts.varies_in(self._loop, run.node.inputs[limit])
+                or self._facts.varies_between_iterations(self._loop, run.node.inputs[limit])
             ):
                 continue
             step = self._step(run.node.inputs[distance], nodes)
@@ -239,13 +239,13 @@ class UnwrittenRow:
             cache.writes += 1
 
     def _check_read(self, cache: _Cache, read: NodeRun, axis: int, start: int, count: int, iteration: int) -> None:
-        if not any(self._facts.varies_in(self._loop, value) for value in read.node.inputs[1:]):
+        if not any(self._facts.varies_between_iterations(self._loop, value) for value in read.node.inputs[1:]):
             return
         data = read.inputs[0]
-        rows = _read_rows(read, axis)
+        rows = _rows_read_by_node(read, axis)
         frontier = start + (count if read.node.inputs[0] is cache.write.outputs[0] else 0)
         ahead = rows[rows >= frontier]
-        if not ahead.size or not _is_filled(np.take(data, np.arange(frontier, data.shape[axis]), axis)):
+        if not ahead.size or not _all_elements_equal(np.take(data, np.arange(frontier, data.shape[axis]), axis)):
             return
         row = int(ahead.min())
         name = display_name(cache.edge.param)
@@ -261,7 +261,7 @@ class UnwrittenRow:
                 yield from cache.reads.values()
 
 
-def _is_filled(x: Array) -> bool:
+def _all_elements_equal(x: Array) -> bool:
     """Whether all elements are the same."""
     return bool(x.size) and bool((x == x.reshape(-1)[0]).all())
 
@@ -272,11 +272,11 @@ def _written_rows(run: NodeRun) -> tuple[Array, int]:
     if "ND" in run.node.op_type:
         rows = indices[..., 0].reshape(-1) if indices.ndim and indices.shape[-1] else indices.reshape(-1)[:0]
     else:
-        axis, rows = axis_of(run) % data.ndim, np.unique(indices)
+        axis, rows = indexed_axis(run) % data.ndim, np.unique(indices)
     return np.unique(rows % data.shape[axis]) if data.shape[axis] else rows, axis
 
 
-def _read_rows(run: NodeRun, axis: int) -> Array:
+def _rows_read_by_node(run: NodeRun, axis: int) -> Array:
     """The rows along an axis that a node reads; empty where it reads along another one, or all."""
     node, data, size = run.node, run.inputs[0], run.inputs[0].shape[axis]
     nothing = np.zeros(0, np.int64)
@@ -287,7 +287,7 @@ def _read_rows(run: NodeRun, axis: int) -> Array:
     indices = np.asarray(run.inputs[1])
     if node.op_type == "GatherND":
         return indices[..., 0].reshape(-1) % size if axis == 0 and indices.ndim and indices.shape[-1] else nothing
-    return indices.reshape(-1) % size if axis_of(run) % data.ndim == axis else nothing
+    return indices.reshape(-1) % size if indexed_axis(run) % data.ndim == axis else nothing
 
 
 def _rows_read_by_slice(run: NodeRun, axis: int, size: int) -> Array:

@@ -99,7 +99,7 @@ def check_float16_overflow(run: NodeRun, loop: Loop | None, facts: GraphFacts) -
     for position, result in enumerate(run.outputs):
         if not _numeric(result, "f") or result.dtype != np.float16 or not np.isinf(result).any():
             continue
-        exact = _in_float32(run, position, facts)
+        exact = _result_in_float32(run, position, facts)
         if exact is None or exact.shape != result.shape:
             continue
         positions = np.flatnonzero(np.isinf(result) & np.isfinite(exact))
@@ -110,7 +110,7 @@ def check_float16_overflow(run: NodeRun, loop: Loop | None, facts: GraphFacts) -
     return None
 
 
-def _in_float32(run: NodeRun, position: int, facts: GraphFacts) -> Array | None:
+def _result_in_float32(run: NodeRun, position: int, facts: GraphFacts) -> Array | None:
     """The result of a node whose float16 operands are float32; None where that cannot be computed."""
     if run.node.op_type in ("Cast", "Convert"):
         return np.asarray(run.inputs[0]).astype(np.float32)
@@ -131,14 +131,14 @@ def _in_float32(run: NodeRun, position: int, facts: GraphFacts) -> Array | None:
 def check_float16_range(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """A finite number of a wider type that float16 does not have."""
     for result in run.outputs:
-        if beyond_float16(result):
+        if exceeds_float16_range(result):
             finite = result[np.isfinite(result)]
             number = scalar_text(finite[np.abs(finite).argmax()])
             return Evidence(f"{number} is beyond the largest number of float16, {FLOAT16_MAX:g}", {"largest": number})
     return None
 
 
-def beyond_float16(x: Any) -> bool:
+def exceeds_float16_range(x: Any) -> bool:
     """Whether a tensor of a type wider than float16 has a finite number beyond the range of float16."""
     if not _numeric(x, "f") or x.dtype.itemsize <= 2:
         return False
@@ -149,11 +149,11 @@ def beyond_float16(x: Any) -> bool:
 
 def check_lost_epsilon(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """A float16 constant 0 that is added, or bounds from below, what a division, a root or a logarithm reads."""
-    position = _guard_constant(run, facts)
+    position = _guard_constant_position(run, facts)
     if position is None:
         return None
     guard = run.inputs[position]
-    if guard.dtype != np.float16 or guard.any() or not _guards(run.node, facts):
+    if guard.dtype != np.float16 or guard.any() or not _needs_epsilon_guard(run.node, facts):
         return None
     name = facts.formatter.operand(run.node.inputs[position], bare=True)
     text = f"{name} is 0 in float16: an epsilon that guards the next node is lost"
@@ -162,18 +162,18 @@ def check_lost_epsilon(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Ev
 
 def check_small_epsilon(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """An epsilon of a wider type that float16 rounds to 0."""
-    position = _guard_constant(run, facts)
+    position = _guard_constant_position(run, facts)
     if position is None:
         return None
     guard = run.inputs[position]
     number = float(guard.reshape(-1)[0])
-    if guard.dtype.itemsize <= 2 or not 0 < number <= FLOAT16_ZERO or not _guards(run.node, facts):
+    if guard.dtype.itemsize <= 2 or not 0 < number <= FLOAT16_ZERO or not _needs_epsilon_guard(run.node, facts):
         return None
     text = f"the epsilon {scalar_text(guard.reshape(-1)[0])} is 0 in float16"
     return Evidence(text, {"epsilon": scalar_text(guard.reshape(-1)[0])})
 
 
-def _guard_constant(run: NodeRun, facts: GraphFacts) -> int | None:
+def _guard_constant_position(run: NodeRun, facts: GraphFacts) -> int | None:
     """The position of a one-element float constant that a node adds, or that bounds its result from below."""
     positions = {"Add": (0, 1), "Max": (0, 1), "Maximum": (0, 1), "Clip": (1,)}.get(run.node.op_type, ())
     for position in positions:
@@ -184,7 +184,7 @@ def _guard_constant(run: NodeRun, facts: GraphFacts) -> int | None:
     return None
 
 
-def _guards(node: Node, facts: GraphFacts) -> bool:
+def _needs_epsilon_guard(node: Node, facts: GraphFacts) -> bool:
     """Whether the next node divides by the result, or takes its root or logarithm. A root of what has 0 as its lower
     bound needs no epsilon."""
     adds = node.op_type == "Add"
@@ -199,7 +199,7 @@ def _guards(node: Node, facts: GraphFacts) -> bool:
 # -- indices
 
 
-def check_index(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
+def check_index_range(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """An index that is outside of the axis that it selects from."""
     for index, size, role in _indices(run, loop, facts):
         if role == "slice":
@@ -228,7 +228,7 @@ def _indices(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Sequence[tup
         return ()
     indices = inputs[1]
     if kind in ("Gather", "Scatter"):
-        axis = axis_of(run)
+        axis = indexed_axis(run)
         return [(indices, data.shape[axis], "index")] if -data.ndim <= axis < data.ndim else ()
     batch = int(str(node.attributes.get("batch_dims", node.attributes.get("batched", 0))))
     count = indices.shape[-1] if indices.ndim else 0
@@ -239,7 +239,7 @@ def _indices(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Sequence[tup
     ]
 
 
-def axis_of(run: NodeRun) -> int:
+def indexed_axis(run: NodeRun) -> int:
     """The axis of a Gather or a Scatter: an attribute in ONNX, the last input in OpenVINO."""
     if "axis" in run.node.attributes:
         return int(str(run.node.attributes["axis"]))
@@ -263,7 +263,7 @@ def _slice_indices(run: NodeRun, data: Array, loop: Loop | None, facts: GraphFac
         axes = [int(axis) for axis in inputs[axes_position].reshape(-1)]
     indices: list[tuple[Array, int, str]] = []
     for position, mask_name in ((1, "begin_mask"), (2, "end_mask")):
-        if not facts.varies_in(loop, node.inputs[position]):
+        if not facts.varies_between_iterations(loop, node.inputs[position]):
             continue
         mask = str(node.attributes.get(mask_name, "")).split(",") if strided else []
         for k, (number, axis) in enumerate(zip(inputs[position].reshape(-1), axes, strict=False)):
@@ -297,7 +297,7 @@ NODE_CHECKS: Mapping[DiagnosticKind, NodeCheck] = {
     DiagnosticKind.OVERFLOW: check_overflow,
     DiagnosticKind.FLOAT16_RANGE: check_float16_overflow,
     DiagnosticKind.EPSILON: check_lost_epsilon,
-    DiagnosticKind.INDEX: check_index,
+    DiagnosticKind.INDEX: check_index_range,
     DiagnosticKind.NAN_COMPARISON: check_nan_comparison,
 }
 FLOAT16_CHECKS: Mapping[DiagnosticKind, NodeCheck] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.text import count_text, escape_lines
 from .node_checks import DiagnosticKind
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Loop
-from ..statistics.tensor_ref import TensorRef
+from ..statistics.tensor_statistics import TensorRef
 
 #: Colours from small to large numbers, and of non-finite numbers.
 _GRADIENT = ({"stop": 0, "bgColor": "#f2f6fb"}, {"stop": 1, "bgColor": "#5b8fc7"})
@@ -76,11 +76,13 @@ def _named_nodes(graph: Any, graph_key: str) -> Iterator[tuple[str, tuple[str, s
 
 def node_data_text(numbers: NodeNumbers) -> str:
     """The text of the file. The key of a single graph without a name is omitted: it applies to the open graph."""
-    graphs = {name: {"results": _node_results(values), "gradient": list(_GRADIENT)} for name, values in numbers.items()}
+    graphs = {
+        name: {"results": _results_by_node(values), "gradient": list(_GRADIENT)} for name, values in numbers.items()
+    }
     return json.dumps(graphs[""] if set(graphs) == {""} else graphs, indent=2) + "\n"
 
 
-def _node_results(numbers: Mapping[str, NodeNumber]) -> dict[str, dict[str, Any]]:
+def _results_by_node(numbers: Mapping[str, NodeNumber]) -> dict[str, dict[str, Any]]:
     """Results by node; JSON has no NaN and infinity, which become strings."""
     return {
         name: {"value": number} if np.isfinite(number) else {"value": str(number), "bgColor": _NON_FINITE_COLOUR}

@@ -10,11 +10,11 @@ import numpy as np
 
 from ...runtime.graph import Array
 from ...runtime.text import count_text
-from .calculator import normalize_index
 from .conversion import convert_lossless
 from .errors import EvaluationProblem, ExpressionError
 from .evaluate import Scope, evaluate_index
 from .nodes import Constant, ExpressionNode, Index, Name, StateVariable
+from .operator_semantics import normalize_index
 from .parser import parse_tree
 from .tokens import quote
 from .value_types import shape_text

@@ -11,7 +11,6 @@ import numpy as np
 from ...runtime.errors import one_line
 from ...runtime.ops.eager import EagerPrimitives
 from ...runtime.text import close_matches
-from .calculator import Calculator, normalize_index
 from .errors import EvaluationProblem, ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .functions import FUNCTIONS
 from .nodes import (
@@ -30,6 +29,7 @@ from .nodes import (
     TimeShift,
     Unary,
 )
+from .operator_semantics import Calculator, normalize_index
 from .tokens import RESERVED, quote
 from .value_types import Value, describe_value, is_tensor
 
@@ -288,7 +288,7 @@ class Evaluator(TreeWalker):
         if isinstance(value, bytes):
             return _decode_text(value)
         if isinstance(value, list | tuple):
-            items = [self._sequence_item(item) for item in value]
+            items = [self._convert_sequence_item(item) for item in value]
             size = sum(item.size for item in items if is_tensor(item))
             self.calculator.largest_input_elements = max(self.calculator.largest_input_elements, size)
             return items
@@ -297,7 +297,7 @@ class Evaluator(TreeWalker):
         self.calculator.charge_work(array.size)
         return array if array.flags.c_contiguous else array.copy(order="C")
 
-    def _sequence_item(self, value: Any) -> Value:
+    def _convert_sequence_item(self, value: Any) -> Value:
         """Convert an item of a sequence; work is charged on use: the length of a sequence reads no items."""
         convert = value is None or isinstance(value, str | bytes | list | tuple)
         return self._as_language_value(value) if convert else np.asarray(value)

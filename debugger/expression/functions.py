@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...runtime.ops.operator_helpers import cast, is_float
-from .calculator import Calculator
 from .conversion import convert_lossless
 from .errors import EvaluationProblem
+from .operator_semantics import Calculator
 from .value_types import TensorLike, Value, describe_value, dtype_name, is_number, is_tensor
 
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)

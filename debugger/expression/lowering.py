@@ -17,12 +17,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ...runtime.ops.operator_helpers import cast, is_float
-from ...runtime.ops.primitives import NoNativeKernel
+from ...runtime.ops.primitive_types import NoNativeKernel
 from ...runtime.ops.registry import ResolvedOperator
-from .calculator import ARITHMETIC_UFUNCS, COMPARISON_UFUNCS, Calculator
 from .errors import ExpressionError
 from .evaluate import TreeWalker
 from .nodes import ExpressionNode, ListLiteral, Logic, Name, StateVariable, TimeShift, Unary
+from .operator_semantics import ARITHMETIC_UFUNCS, COMPARISON_UFUNCS, Calculator
 from .value_types import TensorLike, UntypedNumbers, Value, is_number, is_tensor
 
 _BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)

@@ -87,7 +87,7 @@ class _Parser:
         else:
             self.unexpected(f"'{sign}'")
 
-    def bracketed_list(self, closing: str, read: Callable[[], _Parsed]) -> tuple[_Parsed, ...]:
+    def parse_bracketed_list(self, closing: str, read: Callable[[], _Parsed]) -> tuple[_Parsed, ...]:
         """Parse a bracketed list; the current token is the opening bracket."""
         opened = self.advance()
         items: list[_Parsed] = []
@@ -127,7 +127,7 @@ class _Parser:
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             self.fail(f"nested more than {MAX_NESTING} deep", self.token.position)
-        tree = self.operator_chain(min_power)
+        tree = self.parse_operator_chain(min_power)
         self.nesting -= 1
         return tree
 
@@ -135,21 +135,21 @@ class _Parser:
         """Binding power of the current token; 0: it is no operator."""
         return _BINDING_POWER.get(self.token.value, 0) if self.token.kind is TokenKind.SIGN else 0
 
-    def operator_chain(self, min_power: int) -> ExpressionNode:
+    def parse_operator_chain(self, min_power: int) -> ExpressionNode:
         """Parse operators with at least this binding power, and their operands."""
-        tree = self.prefix_expression(min_power)
+        tree = self.parse_prefix_expression(min_power)
         while (level := self.binding_power()) >= min_power:
             signs, operands = [], [tree]
             while self.binding_power() == level:
                 signs.append(self.advance())
                 # Right-associative: 2 ** 3 ** 2 is 2 ** 9, and 2 ** -1 is allowed.
                 operands.append(
-                    self.expression(_SIGN_POWER) if level == _EXPONENT_POWER else self.operator_chain(level + 1)
+                    self.expression(_SIGN_POWER) if level == _EXPONENT_POWER else self.parse_operator_chain(level + 1)
                 )
             tree = self.join_operands(level, signs, operands)
         return tree
 
-    def prefix_expression(self, min_power: int) -> ExpressionNode:
+    def parse_prefix_expression(self, min_power: int) -> ExpressionNode:
         """Parse an operand with its prefix operators, as far as allowed here: ``not``, or signs."""
         for signs, level, operand_power in (
             (("not",), _NOT_POWER, _COMPARISON_POWER),
@@ -159,7 +159,7 @@ class _Parser:
                 prefixes = []
                 while self.is_sign(*signs):
                     prefixes.append(self.advance())
-                tree = self.operator_chain(operand_power)
+                tree = self.parse_operator_chain(operand_power)
                 for token in reversed(prefixes):
                     tree = self.check_depth(Unary(position=token.position, sign=token.value, operand=tree))
                 return tree
@@ -185,7 +185,7 @@ class _Parser:
         while True:
             position = self.token.position
             if self.is_sign("["):
-                entries = self.bracketed_list("]", self.index_entry)
+                entries = self.parse_bracketed_list("]", self.index_entry)
                 if not entries:
                     self.fail("an empty index", position)
                 tree = self.check_depth(Index(position=position, operand=tree, entries=entries))
@@ -255,7 +255,7 @@ class _Parser:
         if self.is_sign("("):
             return self.parenthesized()
         if self.is_sign("["):
-            return ListLiteral(position=token.position, items=self.bracketed_list("]", self.expression))
+            return ListLiteral(position=token.position, items=self.parse_bracketed_list("]", self.expression))
         self.unexpected("a value")
 
     def parenthesized(self) -> ExpressionNode:
@@ -281,7 +281,7 @@ class _Parser:
             names = " or ".join(map(repr, close_matches(word, functions)))
             hint = f"did you mean {names}?" if names else "there are " + ", ".join(sorted(functions))
             self.fail(f"no function {word!r}", position, hint)
-        operands = self.bracketed_list(")", self.expression)
+        operands = self.parse_bracketed_list(")", self.expression)
         if len(operands) != 1:
             self.fail(f"{word}(x) takes one value", position)
         (operand,) = operands
@@ -314,7 +314,7 @@ class _Parser:
                 self.fail(f"'{parameter}' is given twice", position)
             arguments[parameter] = self.expression()
 
-        self.bracketed_list(")", argument)
+        self.parse_bracketed_list(")", argument)
         missing = [p for p in function.parameters[: function.required_count] if p not in arguments]
         if missing:
             self.fail(f"'{missing[0]}' is missing: {function.usage}", position)

@@ -41,17 +41,17 @@ def arithmetic(sign: str, ufunc: np.ufunc, a: Number, b: Number) -> Number:
         if sign == "**" and b >= 0:
             if a.bit_length() * b > MAX_BITS and abs(a) > 1:
                 raise EvaluationProblem(f"a power of more than {MAX_BITS} bits", "write 2.0 ** n for an approximation")
-            return limit_bit_length(a**b)
+            return check_bit_length(a**b)
         if sign in _INTEGER_OPERATORS:
             if sign in ("//", "%") and b == 0:
                 raise EvaluationProblem("a whole number divided by zero")
-            return limit_bit_length(_INTEGER_OPERATORS[sign](a, b))
+            return check_bit_length(_INTEGER_OPERATORS[sign](a, b))
         if sign == "/" and b:
             return a / b if abs(a) < abs(b) << MAX_BITS else float(a) / float(b)
     return float(ufunc(np.float64(a), np.float64(b)))
 
 
-def limit_bit_length(value: int) -> int:
+def check_bit_length(value: int) -> int:
     """Return the number unless it has too many bits."""
     if value.bit_length() > MAX_BITS:
         raise EvaluationProblem(f"a whole number of more than {MAX_BITS} bits")

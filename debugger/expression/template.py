@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .language import Expression, ExpressionError, Scope, format_value, parse
+from .expression import Expression, ExpressionError, Scope, format_value, parse
 from .tokens import mask_quoted
 
 #: Width of one value.

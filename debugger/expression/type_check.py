@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array, TensorType
-from .calculator import Calculator
 from .errors import EvaluationProblem, ExpressionError
 from .evaluate import TreeWalker
 from .nodes import (
@@ -28,6 +27,7 @@ from .nodes import (
     TimeShift,
     Unary,
 )
+from .operator_semantics import Calculator
 from .value_types import Dtype, TensorSpec, Value
 
 #: The known type of a value of the model; None: unknown.

@@ -18,7 +18,7 @@ from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
 from ..export_formats import npz
 from .capture_runs import CaptureRuns, LoopEntryRef
-from .output_folder import TEST_DATA_FOLDER, write_folder, write_test_data
+from .output_folder import TEST_DATA_FOLDER, staging_folder, write_test_data
 from .submodel import NOT_COMPUTED, Submodel, same_bits
 
 
@@ -47,10 +47,10 @@ class ExtractionResult:
         """Description of the verification result."""
         if not self.failure:
             return "the same bits by itself"
-        return f"it fails by itself as in the run: {self.failure}; expected outputs: {self.computed_text}"
+        return f"it fails by itself as in the run: {self.failure}; expected outputs: {self.computed_outputs_text}"
 
     @property
-    def computed_text(self) -> str:
+    def computed_outputs_text(self) -> str:
         """The outputs that were computed before the failure."""
         names = ", ".join(f"'{name}'" for name in self.expected)
         return f"{names}, computed before that" if names else "none, nothing was computed before that"
@@ -67,7 +67,7 @@ def extract(
         ExecutionError: the part fails, or computes other values than the run.
     """
     part = build_submodel(runs, entry_ref, iteration)
-    with write_folder(target, force) as folder:
+    with staging_folder(target, force) as folder:
         path = write_submodel(part, folder)
         model = load(path)
         # A failure at the boundary after the iteration is not a failure of the iteration.
@@ -110,7 +110,7 @@ def build_submodel(runs: CaptureRuns, entry_ref: LoopEntryRef, iteration: int | 
     if capture_iteration is not None:
         if source is not None and location is not None and has_original_body(location, loop):
             return onnx_extract.extract_body(source, location, loop, capture_iteration)
-        return onnx_from_graph.write_body(model, loop, capture_iteration)
+        return onnx_from_graph.build_body_submodel(model, loop, capture_iteration)
     capture_entry = partial(runs.capture_entry, entry_ref)
     if source is not None and location is not None:
         return onnx_extract.extract_loop_node(source, location, loop, capture_entry)
@@ -215,7 +215,7 @@ def _readme_text(result: ExtractionResult, source: Model) -> str:
     if result.failure:
         text = (
             f"{origin} In that run this iteration failed:\n\n    {result.failure}\n\n"
-            f"By itself `{name}` fails, too. Expected outputs: {result.computed_text}."
+            f"By itself `{name}` fails, too. Expected outputs: {result.computed_outputs_text}."
         )
     else:
         text = (

@@ -19,8 +19,8 @@ from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.openvino.ir_document import Element, IrLayer, PortKey
 from ...runtime.graph import NO_PORT, Array, Loop, TensorType, Value, walk
 from ...runtime.model import Model
-from ...runtime.modelfile.ir import ALIGNMENT_BYTES, IrFile, IrLayerLocation
 from ...runtime.modelfile.ir_graph import IrGraph, add_port, get_or_add_child, port_precision, set_port_shape
+from ...runtime.modelfile.openvino_ir import ALIGNMENT_BYTES, IrFile, IrLayerLocation
 from ...runtime.ops.registry import is_random
 from .submodel import CaptureValues, Submodel, refuse_random
 from .submodel import SubmodelPort as PartPort

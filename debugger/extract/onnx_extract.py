@@ -24,7 +24,7 @@ from ...runtime.modelfile.onnx_graph import (
     called_functions,
     free_names,
     names_read_by_node,
-    port_info,
+    port_value_info,
     remove_absent_inputs,
 )
 from ...runtime.modelfile.onnx_storage import OnnxModel, tensors_of_attributes
@@ -50,7 +50,7 @@ def extract_loop_node(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, ca
     output_values = [file.value_for_name(location.scope, name) for name in names]
     outputs = [(name, value) for name, value in zip(names, output_values, strict=True) if value is not None]
     builder.add_captures(names_read_by_node(node))
-    builder.remove_absent([node])
+    builder.drop_omitted_inputs([node])
     feeds, results = capture([value for _, value in builder.inputs], [value for _, value in outputs])
     graph = GraphProto(name=loop.name, node=[*builder.constants, node])
     return builder.build(graph, builder.inputs, outputs, feeds, results)
@@ -72,7 +72,7 @@ def extract_body(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture
     del graph.input[:], graph.output[:], graph.node[:]
     graph.node.extend(item for item in body.node if not set(item.output) & draws.keys())
     builder.add_captures(free_names(body))
-    builder.remove_absent(graph.node)
+    builder.drop_omitted_inputs(graph.node)
     fed_ports = [*infos, *builder.inputs, *draws.items()]
     results = [(info.name, value) for info, value in zip(body.output, loop.body.outputs, strict=True)]
     feeds, values = capture([value for _, value in fed_ports], [value for _, value in results])
@@ -118,7 +118,7 @@ class _OnnxSubmodelBuilder:
             elif not self._add_constant_node(name):
                 self.inputs.append((name, value))
 
-    def remove_absent(self, nodes: Iterable[NodeProto]) -> None:
+    def drop_omitted_inputs(self, nodes: Iterable[NodeProto]) -> None:
         """Remove inputs that the caller of a function omitted."""
         for node in nodes if self.absent_names else ():
             remove_absent_inputs(node, self.absent_names)
@@ -127,7 +127,7 @@ class _OnnxSubmodelBuilder:
         scope: NameScope | None = self.scope
         while scope is not None and name not in scope.values:
             scope = scope.parent
-        graph = None if scope is None else self.file.scope_message(scope)
+        graph = None if scope is None else self.file.scope_proto(scope)
         if isinstance(graph, GraphProto):
             for tensor in graph.initializer:
                 if tensor.name == name:
@@ -147,7 +147,7 @@ class _OnnxSubmodelBuilder:
         """Copy the Constant node that computes a name; returns whether there is one."""
         scope: NameScope | None = self.scope
         while scope is not None:
-            for node in self.file.scope_message(scope).node:
+            for node in self.file.scope_proto(scope).node:
                 if name in node.output:
                     if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
                         return False
@@ -195,8 +195,8 @@ class _OnnxSubmodelBuilder:
         ]
         graph.initializer.extend(self.initializers)
         graph.sparse_initializer.extend(self.sparse_initializers)
-        graph.input.extend(port_info(port.name, port.type) for port in ports[0])
-        graph.output.extend(port_info(port.name, port.type) for port in ports[1])
+        graph.input.extend(port_value_info(port.name, port.type) for port in ports[0])
+        graph.output.extend(port_value_info(port.name, port.type) for port in ports[1])
         model = self._make_model(graph)
         folder = self.file.folder if self.file.is_large else None
         return Submodel(OnnxModel(model, folder), ports[0], ports[1], feeds, results)

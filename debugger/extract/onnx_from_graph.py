@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Graph, Loop, System, captured_values
 from ...runtime.model import Model
-from ...runtime.modelfile.onnx_graph import port_info
+from ...runtime.modelfile.onnx_graph import port_value_info
 from ..compare.live_peer.body_job import fed_values
 from ..peers.onnx_writer import body_as_model, model_with_values
 from ..peers.tensorrt_to_onnx import as_onnx, body_as_onnx
@@ -17,7 +17,7 @@ from .onnx_extract import PortTypes
 from .submodel import CaptureValues, Submodel, SubmodelPort, refuse_random
 
 
-def write_body(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
+def build_body_submodel(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     """One iteration of a loop's body.
 
     Raises:
@@ -70,5 +70,5 @@ def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     ]
     for side, port_list in zip((proto.graph.input, proto.graph.output), ports, strict=True):
         del side[:]
-        side.extend(port_info(port.name, port.type) for port in port_list)
+        side.extend(port_value_info(port.name, port.type) for port in port_list)
     return Submodel(onnx_model, ports[0], ports[1], feeds, values)

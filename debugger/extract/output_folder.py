@@ -11,7 +11,7 @@ from ...runtime.atomic_file import atomic_folder
 from ...runtime.errors import Remedy, UsageError, file_error, missing_folder_error
 from ..export_formats.onnx_test_data import write_test_data
 
-__all__ = ["TEST_DATA_FOLDER", "check_folder", "write_folder", "write_test_data"]
+__all__ = ["TEST_DATA_FOLDER", "check_writable_folder", "staging_folder", "write_test_data"]
 
 #: The name of the first test data set in ONNX's backend tests.
 TEST_DATA_FOLDER = "test_data_set_0"
@@ -19,14 +19,14 @@ _TEST_DATA_FILE = re.compile(rf"{TEST_DATA_FOLDER}/(input|output)_\d+\.pb")
 
 
 @contextmanager
-def write_folder(target: Path, force: bool) -> Iterator[Path]:
+def staging_folder(target: Path, force: bool) -> Iterator[Path]:
     """A temporary folder whose files are moved to ``target`` on success; on failure it is deleted. Older test data are
     replaced, and other files in ``target`` stay.
 
     Raises:
         UsageError: the folder cannot be written, or is not empty.
     """
-    check_folder(target, force)
+    check_writable_folder(target, force)
     try:
         with atomic_folder(target, obsolete=_TEST_DATA_FILE) as folder:
             yield folder
@@ -34,7 +34,7 @@ def write_folder(target: Path, force: bool) -> Iterator[Path]:
         raise file_error(UsageError, target, "cannot be written", error) from None
 
 
-def check_folder(target: Path, force: bool) -> None:
+def check_writable_folder(target: Path, force: bool) -> None:
     """Check before a run whether a folder can be written.
 
     Raises:

@@ -25,7 +25,7 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(int(number) for number in text.split("/"))
 
 
-def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
+def check_entry_indices(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
     """Check the number of indices of a loop entry and return them.
 
     Raises:
@@ -43,7 +43,7 @@ def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
     return around
 
 
-def find_first_difference(runs: CaptureRuns, plan: LoopPlan, peer: str) -> tuple[LoopEntryRef, int]:
+def find_first_peer_difference(runs: CaptureRuns, plan: LoopPlan, peer: str) -> tuple[LoopEntryRef, int]:
     """The entry and the iteration in which a peer first differs; each iteration starts from our values if possible.
 
     Raises:

@@ -104,7 +104,7 @@ class FuzzCampaign:
         state = self._folder.state
         start = state["rounds"]
         corpus = Corpus(
-            self._sent_entries(),
+            self._sendable_entries(),
             frozenset(self._known),
             self._seed,
             seconds,
@@ -118,7 +118,7 @@ class FuzzCampaign:
         new: list[dict[str, Data]] = []
         for batch in rounds.run(schedule, corpus):
             for item in batch.rows:
-                result = item if isinstance(item, RoundResult) else self._lost_round(item, corpus)
+                result = item if isinstance(item, RoundResult) else self._lost_round_result(item, corpus)
                 self.runs += result.runs
                 new += result.entries
                 for finding in result.findings:
@@ -130,7 +130,7 @@ class FuzzCampaign:
         state["runs"] = self.runs
         self._folder.save_state()
 
-    def _sent_entries(self) -> list[dict[str, Data]]:
+    def _sendable_entries(self) -> list[dict[str, Data]]:
         """The newest entries, as far as they may be sent."""
         size, count = 0, 0
         for inputs in reversed(self.entries):
@@ -146,7 +146,7 @@ class FuzzCampaign:
         self._folder.save_state()
         return SavedFinding(finding, path)
 
-    def _lost_round(self, row: tuple[Any, ...], corpus: Corpus) -> RoundResult:
+    def _lost_round_result(self, row: tuple[Any, ...], corpus: Corpus) -> RoundResult:
         """The result of a round whose process ended: the inputs that it ran last."""
         inputs = LastInputs.read(corpus.last_inputs[row[0] - corpus.first]) if corpus.last_inputs else None
         if inputs is None:

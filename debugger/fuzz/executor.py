@@ -68,7 +68,7 @@ class FuzzExecutor:
         """Release the resources of the job."""
         self._trial.executor.close()
 
-    def use_cases_of(self, other: SweepJob) -> None:
+    def adopt_cases_of(self, other: SweepJob) -> None:
         """Use the corpus of another job, which has the inputs of other processes as well."""
         self.use_corpus(other.cases)
 
@@ -137,7 +137,7 @@ class FuzzExecutor:
             self._extend_pool(self._trial.operands)
         if finding is not None and finding.signature not in self._known:
             self._known.add(finding.signature)
-            minimal = self._minimized(finding, on_run, result)
+            minimal = self._minimize_finding(finding, on_run, result)
             if minimal is not None:
                 result.findings.append(minimal)
             elif self._dismissed[finding.signature] < _MAX_DISMISSED:
@@ -150,7 +150,7 @@ class FuzzExecutor:
                 self._pool_set.add(repr(value))
                 self._pool.append(value)
 
-    def _minimized(
+    def _minimize_finding(
         self, finding: FuzzFinding, on_run: Callable[[Inputs], object], result: RoundResult
     ) -> FuzzFinding | None:
         """Shrink a finding and look for inputs next to it that pass. None: the failure does not repeat."""
@@ -174,7 +174,7 @@ class FuzzExecutor:
             return None
         minimal, pair = False, None
         if finding.kind is not FindingKind.TIMEOUT:
-            with self._trial.repeated_runs():
+            with self._trial.repeating_failure():
                 inputs, minimal, _ = shrink(self.space, inputs, fails, _MAX_SHRINK_TESTS, _MAX_SHRINK_SECONDS)
                 pair = find_minimal_pair(self.model, self.space, inputs, verdict, self._max_iterations)
         on_run(inputs)

@@ -74,7 +74,7 @@ class FuzzFinding:
     @property
     def signature(self) -> tuple[str, str]:
         """Equal for two findings of one fault."""
-        return signature_of(self.kind, self.message, self.loop, self.node)
+        return failure_signature(self.kind, self.message, self.loop, self.node)
 
     def as_json(self) -> dict[str, Any]:
         """The finding without its inputs."""
@@ -106,7 +106,7 @@ def inputs_text(inputs: Mapping[str, Data]) -> str:
     return ", ".join(f"{name} = {'nothing' if value is None else text(value)}" for name, value in inputs.items())
 
 
-def signature_of(kind: FindingKind, message: str, loop: str | None, node: str | None) -> tuple[str, str]:
+def failure_signature(kind: FindingKind, message: str, loop: str | None, node: str | None) -> tuple[str, str]:
     """What two failures of one fault have in common: the loop, the assertion, the output or the node."""
     if kind is FindingKind.ENDLESS:
         detail = loop or ""

@@ -12,7 +12,7 @@ from ...runtime.input_validation import Data
 from ...runtime.model import Model
 from ..input_space.space import InputSpace
 from ..sweep.cases import Case, CaseReader, CaseSet, fingerprint_of
-from ..sweep.check_spec import check_spec
+from ..sweep.expression_loops import check_spec
 from ..sweep.job import SweepJob, SweepSpec, model_hash
 
 #: The limit of iterations at which a loop is examined: whether it ever ends.
@@ -75,7 +75,7 @@ class FuzzJob(SweepJob):
         }
 
 
-def fuzz_job(
+def make_fuzz_job(
     model: Model,
     path: str,
     *,

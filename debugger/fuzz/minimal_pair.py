@@ -14,7 +14,7 @@ from ...runtime.frame import Frame
 from ...runtime.graph import Loop, Value
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
-from ..input_space.elements import as_element, kind_of, nearby_values, to_array
+from ..input_space.elements import as_element, element_kind, nearby_values, to_array
 from ..input_space.shrink import shrink_steps
 from ..input_space.space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 from ..value_text import value_text
@@ -35,7 +35,7 @@ def find_minimal_pair(
     pairs: list[MinimalPair] = []
     decided: set[object] = set()
     tests = 0
-    for place, candidate in _adjacent(space, inputs):
+    for place, candidate in _adjacent_inputs(space, inputs):
         if tests >= _MAX_CANDIDATES or len(pairs) >= _MAX_PAIRS:
             break
         if place in decided or not space.admits(candidate):
@@ -43,8 +43,8 @@ def find_minimal_pair(
         tests += 1
         if verdict(candidate):
             decided.add(place)
-            failing, passing = _bisected(space, inputs, candidate, verdict)
-            loop, iteration, rows = _divergence(model, failing, passing, max_iterations)
+            failing, passing = _bisect_inputs(space, inputs, candidate, verdict)
+            loop, iteration, rows = _first_divergence(model, failing, passing, max_iterations)
             pairs.append(MinimalPair(failing, passing, _change_text(failing, passing), loop, iteration, rows))
     # Runs that differ in little, and without a NaN that hides the rest.
     return min(pairs, key=lambda pair: (_has_nonfinite(pair), len(pair.rows)), default=None)
@@ -54,13 +54,13 @@ def _has_nonfinite(pair: MinimalPair) -> bool:
     return any(text in row.passing for row in pair.rows for text in ("nan", "inf"))
 
 
-def _adjacent(space: InputSpace, inputs: Inputs) -> Iterator[tuple[object, Inputs]]:
+def _adjacent_inputs(space: InputSpace, inputs: Inputs) -> Iterator[tuple[object, Inputs]]:
     """Inputs that differ in one element or one size, with what differs; then all shrink steps."""
     for leaf in leaves(inputs):
         array = leaf_value(inputs, leaf)
         if array.size > 64:
             continue
-        elements = [as_element(element, kind_of(array.dtype)) for element in array.flat]
+        elements = [as_element(element, element_kind(array.dtype)) for element in array.flat]
         for position, element in enumerate(elements):
             for near in nearby_values(element, array.dtype):
                 changed = [*elements[:position], near, *elements[position + 1 :]]
@@ -73,11 +73,11 @@ def _adjacent(space: InputSpace, inputs: Inputs) -> Iterator[tuple[object, Input
     yield from ((None, step) for step in shrink_steps(space, inputs))
 
 
-def _bisected(
+def _bisect_inputs(
     space: InputSpace, failing: Inputs, passing: Inputs, verdict: Callable[[Inputs], bool | None]
 ) -> tuple[Inputs, Inputs]:
     """Adjacent inputs between two that differ in one number, found by bisection."""
-    change = _single_change(failing, passing)
+    change = _single_changed_element(failing, passing)
     if change is None:
         return failing, passing
     leaf, position = change
@@ -114,7 +114,7 @@ def _from_ordinal(position: int, dtype: np.dtype[Any]) -> Any:
     return np.copysign(np.array(abs(position), f"i{dtype.itemsize}").view(dtype), position)
 
 
-def _single_change(left: Inputs, right: Inputs) -> tuple[Leaf, int] | None:
+def _single_changed_element(left: Inputs, right: Inputs) -> tuple[Leaf, int] | None:
     """The only element in which inputs differ, if there is only one."""
     if list(leaves(left)) != list(leaves(right)):
         return None
@@ -129,7 +129,7 @@ def _single_change(left: Inputs, right: Inputs) -> tuple[Leaf, int] | None:
 
 def _change_text(left: Mapping[str, Data], right: Mapping[str, Data]) -> str:
     """The inputs that differ, as text."""
-    change = _single_change(dict(left), dict(right))
+    change = _single_changed_element(dict(left), dict(right))
     if change is not None and leaf_value(left, change[0]).size > 1:
         (name, k), position = change
         index = np.unravel_index(position, leaf_value(left, change[0]).shape)
@@ -154,11 +154,11 @@ def _text(value: Any) -> str:
 _Boundary = tuple[str, int, dict[str, Any], bool]
 
 
-def _divergence(
+def _first_divergence(
     model: Model, failing: Inputs, passing: Inputs, max_iterations: int
 ) -> tuple[str | None, int | None, tuple[PairRow, ...]]:
     """The loop and the first iteration at which the runs decide differently, and the values there."""
-    left, right = (_decisions(model, inputs, max_iterations) for inputs in (failing, passing))
+    left, right = (_boundary_decisions(model, inputs, max_iterations) for inputs in (failing, passing))
     if not left or not right:
         return None, None, ()
     number = next((k for k, (a, b) in enumerate(zip(left, right, strict=False)) if repr(a) != repr(b)), None)
@@ -166,14 +166,14 @@ def _divergence(
         # The decisions are the same: the values differ, at the end at the latest.
         number = min(len(left), len(right)) - 1
         if len(left) == len(right):
-            number = _first_other_values(model, failing, passing, len(left))
+            number = _first_differing_boundary(model, failing, passing, len(left))
     a, b = left[number], right[number]
     rows = _rows(_values_at(model, failing, number), _values_at(model, passing, number))
     ended = (PairRow("ended", *(str(side[3]).lower() for side in (a, b))),) if a[3] != b[3] else ()
     return a[0], max(max(a[1], b[1]) - 1, 0), (*ended, *rows)
 
 
-def _first_other_values(model: Model, failing: Inputs, passing: Inputs, count: int) -> int:
+def _first_differing_boundary(model: Model, failing: Inputs, passing: Inputs, count: int) -> int:
     """The first boundary with other values, of few that are compared."""
     for number in range(min(count, _MAX_COMPARED_BOUNDARIES)):
         left, right = (_values_at(model, inputs, number) for inputs in (failing, passing))
@@ -198,7 +198,7 @@ def _short_text(value: Any) -> str:
     return "-" if value is None else value_text(value, _VALUE_WIDTH)
 
 
-def _decisions(model: Model, inputs: Inputs, max_iterations: int) -> list[_Boundary]:
+def _boundary_decisions(model: Model, inputs: Inputs, max_iterations: int) -> list[_Boundary]:
     """The boundaries of a run with their truth values, up to its end or its failure."""
     boundaries: list[_Boundary] = []
     truths = {plan.path: [v for v in _own_values(plan.loop) if _is_truth(v.type)] for plan in model.plan.loops}

@@ -72,7 +72,7 @@ class FeatureObserver:
         for index in range(len(self._boundary_counts)):
             iterations, entries, _, _ = self._engine.loops.totals(index)
             reason = self._engine.loop_state(index)[3]
-            self._add(_LOOP, index, _magnitude(iterations) * 64 + min(entries, 3) * 16)
+            self._add(_LOOP, index, _count_bucket(iterations) * 64 + min(entries, 3) * 16)
             self._add(_LOOP, index, 2048 + sum(map(ord, str(reason) + event)) % 1024)
 
     def _add(self, kind: int, position: int, detail: int) -> None:
@@ -119,7 +119,7 @@ class FeatureObserver:
             return
         low, high = int(indices.min()), int(indices.max())
         for side, distance in ((0, low), (1, max(data.shape) - 1 - high), (2, low + max(data.shape))):
-            self._add(_INDEX, position, side * 64 + (_magnitude(distance) if distance >= 0 else 63))
+            self._add(_INDEX, position, side * 64 + (_count_bucket(distance) if distance >= 0 else 63))
 
 
 def _probes(engine: Engine) -> list[list[_Probe]]:
@@ -191,7 +191,7 @@ def _value_flags(array: Array) -> Iterator[int]:
             yield (11 if number > 0 else 12) + 2 * (abs(number) > 1e9) + 4 * (abs(number) < 1e-9)
 
 
-def _magnitude(count: int) -> int:
+def _count_bucket(count: int) -> int:
     """0, 1, 2, 3 exactly; larger numbers by powers of two."""
     return count if count < 4 else 2 + min(count.bit_length(), 28)
 

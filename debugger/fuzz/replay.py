@@ -10,7 +10,7 @@ from ...runtime.input_validation import Data
 from ...runtime.model import Model
 from .finding import FuzzFinding
 from .folder import read_case
-from .job import fuzz_job
+from .job import make_fuzz_job
 from .trial import TrialRunner
 
 
@@ -32,7 +32,7 @@ def replay(
     values = read_case(Path(inputs), model.inputs) if isinstance(inputs, str | os.PathLike) else inputs
     model.check(values)
     path = str(model.path or model.name)
-    job = fuzz_job(model, path, against=against, asserts=asserts, max_iterations=max_iterations, timeout=timeout)
+    job = make_fuzz_job(model, path, against=against, asserts=asserts, max_iterations=max_iterations, timeout=timeout)
     trial = TrialRunner(job, model)
     try:
         return trial.locate(values)

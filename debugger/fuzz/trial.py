@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from ...runtime.cycle_detection import CycleDetector, is_fixed_point
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InputError, LoopdbgError
+from ...runtime.frame_internals import max_trip_count
+from ...runtime.infinite_loop_detection import CycleDetector, is_fixed_point
 from ...runtime.input_validation import Data
-from ...runtime.loop_view import max_trip_count
 from ...runtime.model import Model
 from ..session.session import Session
 from ..session.stop import Reason
@@ -74,7 +74,7 @@ class TrialRunner:
         return nullcontext() if self.executor.oracle is None else self.executor.oracle.hurry()
 
     @contextmanager
-    def repeated_runs(self) -> Iterator[None]:
+    def repeating_failure(self) -> Iterator[None]:
         """In this block runs repeat a failure: thorough, and without features."""
         runner = self.executor.fast_runner
         self.thorough, runner.observer = True, None
@@ -130,7 +130,7 @@ class TrialRunner:
             if not self.thorough and (known or self._examined_seconds > _EXAMINED_SHARE * (self._seconds + 1)):
                 return None
             start = time.perf_counter()
-            finding = self._endless(case, message, loop)
+            finding = self._endless_loop_finding(case, message, loop)
             self._examined_seconds += time.perf_counter() - start
             return finding
         kind = _KINDS[outcome.status]
@@ -139,13 +139,13 @@ class TrialRunner:
                 other = FindingKind.TIMEOUT if " hung: " in message else FindingKind.DIFFERS
                 return FuzzFinding(other, case.inputs, message, *place)
             oracle = self.executor.oracle
-            if _is_size_error(message) or (oracle is not None and oracle.refuses(case)):
+            if _is_memory_error(message) or (oracle is not None and oracle.refuses(case)):
                 return None
         return FuzzFinding(kind, case.inputs, message, *place)
 
-    def _endless(self, case: Case, message: str, loop: str | None) -> FuzzFinding | None:
+    def _endless_loop_finding(self, case: Case, message: str, loop: str | None) -> FuzzFinding | None:
         """The finding of a run that reached a limit, if the loop never ends."""
-        cycle = self._find_cycle(case)
+        cycle = self._describe_cycle(case)
         if cycle is not None:
             return FuzzFinding(FindingKind.ENDLESS, case.inputs, *cycle)
         try:
@@ -165,7 +165,7 @@ class TrialRunner:
         name = path.rsplit(" ▸ ", 1)[-1]
         return FuzzFinding(FindingKind.ENDLESS, case.inputs, f"loop '{name}' never ends: {reason}", path, iteration)
 
-    def _find_cycle(self, case: Case) -> tuple[str, str] | None:
+    def _describe_cycle(self, case: Case) -> tuple[str, str] | None:
         """The sentence on a loop whose state repeats, and its path."""
         engine = self.executor.fast_runner.engine
         if engine.stack:
@@ -208,6 +208,6 @@ def never_ends_reason(why: Why) -> str | None:
     return None
 
 
-def _is_size_error(message: str) -> bool:
+def _is_memory_error(message: str) -> bool:
     """Whether a run failed for lack of memory, which is no fault of the model."""
     return any(text in message for text in ("out of memory", "not enough memory", "too large"))

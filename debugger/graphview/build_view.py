@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ...runtime.graph import BackEdge, Graph, If, Loop, Node, SlicedInput, Value, bodies, captured_values
 from ...runtime.graph.dependence import port_values
-from ..describe.condition import condition_slice, condition_text
+from ..describe.condition_analysis import condition_slice, condition_text
 from ..describe.node_text import NodeFormatter
 from ..describe.subscripts import slice_line
 from ..describe.termination import termination_rule

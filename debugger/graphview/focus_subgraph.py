@@ -22,7 +22,7 @@ def focus_subgraph(view: GraphView, focus: int) -> GraphView:
         return view
     boxes = set(_breadth_first(_condition_sources(view), _condition_boxes(view), MAX_CONDITION_BOXES))
     neighbours = _neighbours(view)
-    for box in _by_distance(neighbours, focus):
+    for box in _boxes_by_distance(neighbours, focus):
         if len(boxes) >= MAX_BOXES:
             break
         boxes.add(box)
@@ -68,7 +68,7 @@ def _breadth_first(neighbours: Sequence[Sequence[int]], start: Iterable[int], li
         queue += dict.fromkeys(unseen)
 
 
-def _by_distance(neighbours: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
+def _boxes_by_distance(neighbours: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
     """All boxes: the connected component of the focus by distance, then the components of the boxes next to it in
     order, and so on."""
     visited: set[int] = set()

@@ -12,7 +12,7 @@ from ...runtime.frame import NodeState, frame_reader
 from ...runtime.graph import If, Loop, Node, ScanOutput, bodies
 from ..frame_protocol import FrameProtocol, FrameReader
 from ..frame_state import FrameState, read_frame
-from ..statistics.tensor_ref import TensorRef
+from ..statistics.tensor_statistics import TensorRef
 from ..value_text import statistics_of
 from .graph_view import BoxKind, GraphBox, GraphView
 

@@ -15,8 +15,8 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
 from ...runtime.text import did_you_mean
-from ..expression.language import Expression, ExpressionError, ScopeError, UnknownNameError, parse
-from .elements import kind_of
+from ..expression.expression import Expression, ExpressionError, ScopeError, UnknownNameError, parse
+from .elements import element_kind
 
 _PROPERTIES = ("finite", "sorted", "unique", "sum 1")
 _PROPERTY = re.compile(r"(\S+)\s+(finite|sorted|unique|sum\s+1|in\s+(\S+)\.\.(\S+))")
@@ -145,7 +145,7 @@ class ConstraintSet:
             return value
         if isinstance(value, list):
             return [self.enforce(name, item) for item in value]
-        if kind_of(value.dtype) == "s":
+        if element_kind(value.dtype) == "s":
             return value
         # In a fixed order: sorting ends with sorted values.
         for constraint in sorted(self._enforced[name], key=lambda c: _ENFORCING_ORDER.index(c.kind)):

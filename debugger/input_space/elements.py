@@ -21,7 +21,7 @@ _SMALL_INTEGER = 1 << 20
 _TEXTS = ("", "a", "b", "A", "a b", chr(0xE4), "0", "\n")
 
 
-def kind_of(dtype: np.dtype[Any]) -> str:
+def element_kind(dtype: np.dtype[Any]) -> str:
     """The kind of a dtype: ``b``, ``i``, ``f``, ``c`` or ``s``, also of types that NumPy lacks."""
     if dtype.hasobject or dtype.kind in "SUT":
         return "s"
@@ -41,7 +41,7 @@ def as_element(scalar: Any, kind: str) -> Any:
 
 def to_array(values: Sequence[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """Return an array of elements; integers and floats out of range are clipped to the dtype."""
-    kind = kind_of(dtype)
+    kind = element_kind(dtype)
     if kind == "s":
         array = np.empty(len(values), object)
         array[:] = values
@@ -80,7 +80,7 @@ def edge_values(dtype: np.dtype[Any]) -> tuple[Any, ...]:
     >>> edge_values(np.dtype("int8"))
     (0, 1, -1, 2, -2, 127, -128, 126)
     """
-    kind = kind_of(dtype)
+    kind = element_kind(dtype)
     if kind == "b":
         return False, True
     if kind == "s":
@@ -98,7 +98,7 @@ def edge_values(dtype: np.dtype[Any]) -> tuple[Any, ...]:
 
 def nearby_values(value: Any, dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """The values next to one, and those that simple arithmetic makes of it."""
-    kind = kind_of(dtype)
+    kind = element_kind(dtype)
     if kind == "b":
         return (not value,)
     if kind == "s":
@@ -136,7 +136,7 @@ def _shrink_candidates(value: Any, kind: str) -> Iterator[Any]:
         yield from ("", "a", value[: len(value) // 2], value[1:], value[:-1])
     elif kind == "i":
         yield from (0, 1, -value)
-        yield from _toward_zero(value)
+        yield from _steps_toward_zero(value)
     elif kind == "c":
         yield from (0j, 1 + 0j, complex(value.real, 0), complex(0, value.imag))
         yield from (complex(part, value.imag) for part in _shrink_candidates(value.real, "f"))
@@ -145,7 +145,7 @@ def _shrink_candidates(value: Any, kind: str) -> Iterator[Any]:
         yield from _float_candidates(value)
 
 
-def _toward_zero(value: int) -> Iterator[int]:
+def _steps_toward_zero(value: int) -> Iterator[int]:
     """Halfway to zero, a quarter, an eighth ..., one."""
     step = _half(value)
     while step:
@@ -169,7 +169,7 @@ def _float_candidates(value: float) -> Iterator[float]:
         yield from (math.copysign(size, value) for size in (1e3, 1e6, 1e12, 1e30))
         return
     if value.is_integer() and abs(value) < _SMALL_INTEGER:
-        yield from map(float, _toward_zero(int(value)))
+        yield from map(float, _steps_toward_zero(int(value)))
         return
     yield float(math.trunc(value)) if abs(value) < _SMALL_INTEGER else value
     mantissa, _, exponent = f"{value!r}".partition("e") if "e" in f"{value!r}" else f"{value:.16e}".partition("e")

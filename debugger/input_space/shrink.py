@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime.graph import OptionalType
 from ...runtime.input_validation import Data
-from .elements import as_element, element_cost, kind_of, simpler_values, to_array
+from .elements import as_element, element_cost, element_kind, simpler_values, to_array
 from .space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 
 #: Tensors with more elements are simplified in parts only.
@@ -20,10 +20,10 @@ MAX_SINGLE_ELEMENTS = 256
 
 def shrink_steps(space: InputSpace, inputs: Mapping[str, Data]) -> Iterator[Inputs]:
     """All inputs that are one step simpler, the largest steps first."""
-    cost = _cost(inputs)
+    cost = _input_complexity(inputs)
     for candidate in _candidates(space, dict(inputs)):
         enforced = space.enforce(candidate)
-        if _cost(enforced) < cost and space.admits(enforced):
+        if _input_complexity(enforced) < cost and space.admits(enforced):
             yield enforced
 
 
@@ -74,7 +74,7 @@ def _is_small(inputs: Mapping[str, Data]) -> bool:
     return all(leaf_value(inputs, leaf).size <= MAX_SINGLE_ELEMENTS for leaf in leaves(inputs))
 
 
-def _cost(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
+def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
     """How complicated inputs are: the number of tensors and elements, then the elements, largest first."""
     arrays = [leaf_value(inputs, leaf) for leaf in leaves(inputs)]
     count = sum(array.size for array in arrays)
@@ -84,7 +84,7 @@ def _cost(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
     costs = [
         element_cost(as_element(element, kind), kind)
         for array in arrays
-        for kind in (kind_of(array.dtype),)
+        for kind in (element_kind(array.dtype),)
         for element in array.flat
     ]
     return *sizes, tuple(sorted(costs, reverse=True)), 0
@@ -117,7 +117,7 @@ def _without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
 
 def _simpler_tensors(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
     array = leaf_value(inputs, leaf)
-    dtype, kind = array.dtype, kind_of(array.dtype)
+    dtype, kind = array.dtype, element_kind(array.dtype)
 
     def with_elements(values: list[Any]) -> Inputs:
         return replace_leaf(inputs, leaf, to_array(values, dtype, array.shape))

@@ -19,7 +19,7 @@ from ...runtime.input_validation import Data, check_value
 from ...runtime.model import Model, Port
 from ...runtime.text import did_you_mean
 from .constraints import ConstraintSet
-from .elements import as_element, edge_values, filled, integer_range, kind_of, nearby_values, to_array
+from .elements import as_element, edge_values, element_kind, filled, integer_range, nearby_values, to_array
 
 Inputs = dict[str, Data]
 #: A tensor in the inputs: the name of its input, and its position in a sequence.
@@ -168,7 +168,7 @@ class InputSpace:
             dtype = np.dtype(np.float32) if tensor.dtype is None else tensor.dtype
             shape = self.shape_of(port, sizes)
             count = int(np.prod(shape))
-            kind = kind_of(dtype)
+            kind = element_kind(dtype)
             numbers = [(k % 5) + 1 for k in range(min(count, _MAX_DRAWN_ELEMENTS))]
             elements = [True if kind == "b" else "abcde"[k - 1] if kind == "s" else k for k in numbers]
             elements = (elements * (count // max(len(elements), 1) + 1))[:count]
@@ -210,7 +210,7 @@ class InputSpace:
         return replace_leaf(inputs, leaf, self._mutate_tensor(leaf[0], array, random, pool))
 
     def _mutate_tensor(self, name: str, array: Array, random: np.random.Generator, pool: Sequence[Any]) -> Array:
-        dtype, kind = array.dtype, kind_of(array.dtype)
+        dtype, kind = array.dtype, element_kind(array.dtype)
         if name in self.trip_counts:
             return filled(TRIP_COUNTS[random.integers(len(TRIP_COUNTS))], dtype, array.shape)
         flat = array.ravel().copy()
@@ -225,7 +225,7 @@ class InputSpace:
         elif choice < 9:
             candidates = edge_values(dtype)
         else:
-            return _rearrange(flat, int(choice), position, source).reshape(array.shape)
+            return _rearrange_elements(flat, int(choice), position, source).reshape(array.shape)
         value = candidates[int(random.integers(len(candidates)))]
         everywhere = not random.integers(8)
         flat[slice(None) if everywhere else position] = filled(value, dtype, ())
@@ -264,9 +264,11 @@ class InputSpace:
 
     def size_of(self, inputs: Mapping[str, Data], key: str) -> int | None:
         """The size of a dimension in inputs; None: no tensor has it."""
-        return next((leaf_value(inputs, leaf).shape[axis] for leaf, axis in self._occurrences(inputs, key)), None)
+        return next(
+            (leaf_value(inputs, leaf).shape[axis] for leaf, axis in self._dimension_occurrences(inputs, key)), None
+        )
 
-    def _occurrences(self, inputs: Mapping[str, Data], key: str) -> Iterator[tuple[Leaf, int]]:
+    def _dimension_occurrences(self, inputs: Mapping[str, Data], key: str) -> Iterator[tuple[Leaf, int]]:
         """The tensors and axes that have a dimension."""
         axes = {port.name: self._axes(port) for port in self.ports}
         for leaf in leaves(inputs):
@@ -284,7 +286,7 @@ class InputSpace:
 
     def _edit_axis(self, inputs: Mapping[str, Data], key: str, edit: Callable[[Array, int], Array]) -> Inputs:
         changed = dict(inputs)
-        for leaf, axis in list(self._occurrences(inputs, key)):
+        for leaf, axis in list(self._dimension_occurrences(inputs, key)):
             changed = replace_leaf(changed, leaf, edit(leaf_value(changed, leaf), axis))
         return changed
 
@@ -372,13 +374,13 @@ def _resized(array: Array, axis: int, size: int) -> Array:
     if size <= length:
         return np.take(array, range(size), axis)
     if length == 0:
-        kind = kind_of(array.dtype)
+        kind = element_kind(array.dtype)
         shape = (*array.shape[:axis], size, *array.shape[axis + 1 :])
         return to_array([{"b": False, "s": ""}.get(kind, 0)] * int(np.prod(shape)), array.dtype, shape)
     return np.concatenate([array, np.repeat(np.take(array, [-1], axis), size - length, axis)], axis)
 
 
-def _rearrange(flat: Array, choice: int, position: int, source: int) -> Array:
+def _rearrange_elements(flat: Array, choice: int, position: int, source: int) -> Array:
     """Make elements equal, sort them, or exchange two of them."""
     if choice == 9:
         flat[position] = flat[source]
@@ -406,7 +408,7 @@ def _convert(value: Any, kind: str) -> Any:
 
 def _draw_elements(dtype: np.dtype[Any], count: int, random: np.random.Generator, pool: Sequence[Any]) -> list[Any]:
     """Draw elements in one of several styles: usual values, all equal, sorted, with ties, with edge cases."""
-    kind = kind_of(dtype)
+    kind = element_kind(dtype)
     edges = edge_values(dtype)
     style = random.integers(8)
 

@@ -14,7 +14,7 @@ from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, ValueType
 from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
-from .elements import edge_values, integer_range, kind_of, to_array
+from .elements import edge_values, element_kind, integer_range, to_array
 from .space import MAX_TRIP_COUNT, InputSpace
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _values(
 
 def _elements(strategies: Any, space: InputSpace, name: str, dtype: np.dtype[Any]) -> Any:
     """A strategy of the elements of an input, as Python numbers."""
-    kind = kind_of(dtype)
+    kind = element_kind(dtype)
     if kind == "b":
         return strategies.booleans()
     if kind == "s":

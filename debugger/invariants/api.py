@@ -10,7 +10,7 @@ from ...runtime.errors import InterruptError, LimitError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
 from ...runtime.text import count_text
-from ..breakpoints.assertion import violation_breakpoint
+from ..breakpoints.assertion import violation_location
 from ..describe.value_names import quote
 from ..session.session import Session
 from ..session.stop import Reason
@@ -122,7 +122,7 @@ def violations(
         InterruptError: Ctrl-C.
     """
     with Session(model, inputs, max_iterations=max_iterations, attended=False) as session:
-        texts = {session.breakpoints.add(violation_breakpoint(text)).number: text for text in assertions}
+        texts = {session.breakpoints.add(violation_location(text)).number: text for text in assertions}
         stop = session.controller.check_breakpoints()
         if not stop.breakpoints:
             stop = session.continue_()

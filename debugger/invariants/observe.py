@@ -67,7 +67,7 @@ class _ValueRecord:
         name = quote(self.value.name)
         line = _line(self._numbers)
         if line is not None and line[1] and self._count >= MIN_EVIDENCE:
-            yield CandidateInvariant("f(iter)", f"all({name} == {_line_text(*line)})", self._count)
+            yield CandidateInvariant("f(iter)", f"all({name} == {_linear_in_iter_text(*line)})", self._count)
             return
         groups = set()
         for template in TEMPLATES:
@@ -90,7 +90,7 @@ class _ValueRecord:
             return
         lines = [_line({(k, shape[axis]) for k, shape in self._shapes}) for axis in range(ranks.pop())]
         if None not in lines:
-            sizes = ", ".join(_line_text(*line) for line in lines if line is not None)
+            sizes = ", ".join(_linear_in_iter_text(*line) for line in lines if line is not None)
             yield CandidateInvariant("shape", f"shape({name}) == [{sizes}]", self._count)
 
 
@@ -105,7 +105,7 @@ def _line(points: set[tuple[int, int]]) -> tuple[int, int] | None:
     return None if rest or any(y != start + step * k for k, y in ordered) else (start, step)
 
 
-def _line_text(start: int, step: int) -> str:
+def _linear_in_iter_text(start: int, step: int) -> str:
     """``3``, ``iter``, ``2 * iter + 3``."""
     if not step:
         return str(start)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...runtime.errors import UsageError
-from ..expression.language import Expression, ExpressionError, ScopeError, UnknownNameError, parse
+from ..expression.expression import Expression, ExpressionError, ScopeError, UnknownNameError, parse
 from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
 from .scene import SceneRun, to_python

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from ...runtime.errors import LoopdbgError, UsageError
-from ..expression.language import Expression
+from ..expression.expression import Expression
 from ..frontends.console.command_registry import find_command
 from .course_expressions import (
     NO_VALUES,
@@ -21,9 +21,8 @@ from .course_expressions import (
     fill_template,
     parse_expression,
 )
-from .learner_state import LearnerState
 from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, LessonStep, NoteWriter
-from .mode_question import mode_drill
+from .mode_question import make_mode_question
 from .question import (
     CHOICE_COUNT,
     Feedback,
@@ -34,10 +33,11 @@ from .question import (
     StateQuestion,
     ValueQuestion,
     WrongRule,
-    choose_generator,
-    vary_inputs,
+    input_variant_generator,
+    random_choice_generator,
 )
 from .scene import MODELS_FOLDER, Scene
+from .session_queries import LearnerState
 from .toml_table import TomlTable
 
 #: The file that describes the course.
@@ -86,7 +86,7 @@ def read_course(folder: Path) -> Course:
             expected="a lesson",
         )
     lessons: dict[int, ExerciseSet] = {
-        number: _LessonReader(TomlTable.read(folder / name), folder).exercise_set(number)
+        number: _LessonReader(TomlTable.read(folder / name), folder).read_exercise_set(number)
         for number, name in enumerate(names, 1)
     }
     # Progress is stored by path: two courses may have the same title.
@@ -105,7 +105,9 @@ def read_built_in_lesson(
     """
     fields = TomlTable.read(path)
     reader = _BuiltInReader(fields, code)
-    lesson = reader.exercise_set(number) if "cards" in fields.remaining_names() else reader.lesson(number, generator_of)
+    lesson = (
+        reader.read_exercise_set(number) if "cards" in fields.remaining_names() else reader.lesson(number, generator_of)
+    )
     return lesson, {name: generator for name, (_, generator) in reader.questions.items() if generator}
 
 
@@ -124,7 +126,7 @@ def _with_location(fields: TomlTable, compute: Callable[[], Any]) -> Any:
         raise fields.error(f"its model does not run with these inputs: {error}") from None
 
 
-def _try_card(card: Card) -> None:
+def _render_card_once(card: Card) -> None:
     """Render a card once, with all of its replies and hints."""
     question = card.draw_question(Random(0))
     card.paragraphs(question)
@@ -171,7 +173,7 @@ class _LessonReader:
             "end": lambda fields, scene, text: Card(CardKind.LAST, text, scene),
         }
 
-    def exercise_set(self, number: int) -> ExerciseSet:
+    def read_exercise_set(self, number: int) -> ExerciseSet:
         """A lesson of any number of cards."""
         fields = self.fields
         title, minutes = fields.pop("title", str), fields.pop("minutes", int, 5)
@@ -242,7 +244,7 @@ class _LessonReader:
         card = self.card_makers[kind](fields, scene, self.text(fields.pop("text", str, "")))
         fields.reject_remaining()
         if self.checks:
-            _with_location(fields, lambda: _try_card(card))
+            _with_location(fields, lambda: _render_card_once(card))
         return card
 
     def _do_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
@@ -273,7 +275,7 @@ class _LessonReader:
         return Card(CardKind.ASK, text, scene, generate_question=draw)
 
     def _mode_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
-        question = _with_location(fields, lambda: mode_drill(scene))
+        question = _with_location(fields, lambda: make_mode_question(scene))
         return Card(
             CardKind.ASK,
             text,
@@ -316,7 +318,7 @@ class _LessonReader:
         draw_inputs = self.input_generator(fields, question.scene)
         if not question.wrong_rules:
             return lambda random: question.redraw(random, draw_inputs(random))
-        return vary_inputs(question, draw_inputs)
+        return input_variant_generator(question, draw_inputs)
 
     def input_generator(self, fields: TomlTable, scene: Scene) -> Callable[[Random], Mapping[str, Any]]:
         """A generator of the inputs that are drawn."""
@@ -415,7 +417,7 @@ class _BuiltInReader(_LessonReader):
             return generators[0]
         if first_chance:
             return lambda random: generators[random.random() >= first_chance](random)
-        return choose_generator(*generators)
+        return random_choice_generator(*generators)
 
     def scene(self, fields: TomlTable) -> Scene:
         scene = fields.pop_untyped("scene") if "scene" in fields.remaining_names() else next(iter(self.scenes), "")
@@ -443,7 +445,7 @@ class _BuiltInReader(_LessonReader):
         variants = [replace(question, scene=replace(question.scene, model=model)) for model in models]
         if not fields.pop("balanced", bool, False):
             draw_inputs = self.input_generator(fields, question.scene)
-            return choose_generator(*(vary_inputs(variant, draw_inputs) for variant in variants))
+            return random_choice_generator(*(input_variant_generator(variant, draw_inputs) for variant in variants))
 
         def draw(random: Random) -> Question:
             by_answer: dict[Any, list[ValueQuestion]] = {}

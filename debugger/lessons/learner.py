@@ -12,7 +12,6 @@ from ..session.session import Session
 from .course.catalog import COURSE
 from .frozen_session import COMMANDS_WHILE_FROZEN, COMMANDS_WHILE_HIDDEN, FROZEN_MESSAGE, FrozenSession
 from .key_wording import KeyWording
-from .learner_state import LearnerState
 from .lesson import (
     CARD_WIDTH_CHARS,
     Card,
@@ -29,6 +28,7 @@ from .progress import LearnerProgress, LessonProgress
 from .question import Feedback, Question, StateQuestion, ValueQuestion, format_answer
 from .question_instance import QuestionInstance
 from .scene import Scene
+from .session_queries import LearnerState
 from .step_progress import StepProgress
 
 
@@ -73,7 +73,7 @@ class Learner:
         """The first lesson that is not done, else the last one."""
         return next(
             (number for number in self.course.lessons if number not in self.progress.done_lessons),
-            self.course.last_number,
+            self.course.highest_lesson_number,
         )
 
     # -- the console
@@ -159,7 +159,7 @@ class Learner:
     def title(self) -> str:
         """``Lesson 3 of 23: ... (5 min)``."""
         lesson = self.lesson
-        return f"Lesson {lesson.number} of {self.course.last_number}: {lesson.title} ({lesson.minutes} min)"
+        return f"Lesson {lesson.number} of {self.course.highest_lesson_number}: {lesson.title} ({lesson.minutes} min)"
 
     @property
     def heading(self) -> str:
@@ -264,14 +264,14 @@ class Learner:
         progress = self.progress[self.lesson.number]
         if not progress.done:
             progress.card = self.card_index
-        self._update_done()
+        self._mark_exercises_done()
         self.progress.save()
 
     def _draw_question(self) -> None:
         question = self.card.draw_question(self._random)
         self.question_instance = None if question is None else QuestionInstance(self.card, question)
 
-    def _update_done(self) -> None:
+    def _mark_exercises_done(self) -> None:
         """Mark an exercise set done once all questions are answered."""
         progress = self.progress[self.lesson.number]
         at_end = self.card.kind is CardKind.LAST or isinstance(self.lesson, Quiz)
@@ -342,12 +342,12 @@ class Learner:
             self.open_card(int(rest) - 1)
         elif self.card_index + 1 < count:
             self.open_card(self.card_index + 1)
-        elif (lesson := self._lesson_after()) is not None:
+        elif (lesson := self._following_lesson()) is not None:
             self._start_lesson(lesson)
         else:
             self.write_message("That was the last card.")
 
-    def _lesson_after(self) -> ExerciseSet | None:
+    def _following_lesson(self) -> ExerciseSet | None:
         """The next lesson, or None."""
         lessons = self.course.lessons
         return next((lessons[number] for number in lessons if number > self.lesson.number), None)
@@ -359,8 +359,8 @@ class Learner:
         lessons = self.course.lessons
         if not rest.isdecimal() or int(rest) not in lessons:
             raise UsageError(
-                f"lesson takes a number from {min(lessons)} to {self.course.last_number}, not '{rest}'",
-                expected=f"{min(lessons)} to {self.course.last_number}",
+                f"lesson takes a number from {min(lessons)} to {self.course.highest_lesson_number}, not '{rest}'",
+                expected=f"{min(lessons)} to {self.course.highest_lesson_number}",
                 got=rest,
             )
         self._start_lesson(lessons[int(rest)])
@@ -383,11 +383,11 @@ class Learner:
         if asked is None:
             raise UsageError("this card asks nothing; card goes on")
         if self.card.kind is CardKind.SAY:
-            self._keep_guess(asked.parse_guess(rest))
+            self._save_guess(asked.parse_guess(rest))
         else:
             self._record_feedback(asked.answer(rest, LearnerState(console.session, asked.question.scene.reference_run)))
 
-    def _keep_guess(self, guess: str) -> None:
+    def _save_guess(self, guess: str) -> None:
         """Save the first guess."""
         self.progress[self.lesson.number].guess = guess
         self.progress.save()
@@ -405,7 +405,7 @@ class Learner:
             lesson.missed.append(self.card_index)
         if reply.correct and card.kind is CardKind.ASK and isinstance(self.lesson, Lesson):
             lesson.done = True
-        self._update_done()
+        self._mark_exercises_done()
         self.progress.save()
         self._unfreeze_scene()
         self._write_feedback(reply)

@@ -143,7 +143,7 @@ class Course:
     lessons: Mapping[int, ExerciseSet]
 
     @property
-    def last_number(self) -> int:
+    def highest_lesson_number(self) -> int:
         """The highest number."""
         return max(self.lessons)
 

@@ -74,7 +74,7 @@ def modes_of_system(system: System) -> Sequence[LoopMode]:
     return [row for row in LOOP_MODES if row.system is system]
 
 
-def find_mode(model: Model) -> LoopMode:
+def find_loop_mode(model: Model) -> LoopMode:
     """Classify the first loop of a model from its graph.
 
     Raises:

@@ -11,8 +11,8 @@ from typing import ClassVar
 from ...runtime.errors import UsageError
 from ...runtime.graph import StoppedBy, System
 from ...runtime.text import count_text
-from ..describe.termination import LoopKind, stop_cause
-from .loop_modes import SYSTEM_NAMES, TABLE_TITLES, LoopMode, find_mode, limit_lines, modes_of_system
+from ..describe.termination import LoopKind, loop_end_cause
+from .loop_modes import SYSTEM_NAMES, TABLE_TITLES, LoopMode, find_loop_mode, limit_lines, modes_of_system
 from .question import Feedback, Question, QuestionGenerator, RunText
 from .scene import Scene, SceneRun
 
@@ -42,7 +42,7 @@ class ModeQuestion(Question):
     @cached_property
     def row(self) -> LoopMode:
         """The correct row, classified from the graph."""
-        return find_mode(self.scene.cached_model())
+        return find_loop_mode(self.scene.cached_model())
 
     @property
     def answer(self) -> str:
@@ -87,7 +87,7 @@ class ModeQuestion(Question):
                 True, f"In {self._explanation()} With these inputs it {_run_summary(self.scene.reference_run)}."
             )
         return Feedback(
-            False, f"{self._counterexample(kinds[word])} The answer is {self.answer}: in {self._explanation()}"
+            False, f"{self._find_counterexample(kinds[word])} The answer is {self.answer}: in {self._explanation()}"
         )
 
     def hint(self, number: int) -> str:
@@ -101,7 +101,7 @@ class ModeQuestion(Question):
     def _explanation(self) -> str:
         return f"row {self.row.inputs} {self.row.ending_text}."
 
-    def _counterexample(self, row: LoopMode) -> str:
+    def _find_counterexample(self, row: LoopMode) -> str:
         """Compare the loop with the same body in another row, with inputs that distinguish them."""
         if row.kind not in self.variant_files:
             return f"It is not {row.kind_text}: with these inputs it {_run_summary(self.scene.reference_run)}."
@@ -124,7 +124,7 @@ class ModeQuestion(Question):
         yield {**inputs, "n": 2, "x0": 1}
 
 
-def mode_drill(scene: Scene) -> ModeQuestion:
+def make_mode_question(scene: Scene) -> ModeQuestion:
     """Create the question for the mode of the first loop of a scene's model.
 
     Raises:
@@ -134,7 +134,7 @@ def mode_drill(scene: Scene) -> ModeQuestion:
     if not model.loops:
         raise UsageError(f"{scene.path.name} has no loop whose mode could be asked for")
     try:
-        find_mode(model)
+        find_loop_mode(model)
     except StopIteration:
         raise UsageError(f"the loop of {scene.path.name} is in no row of its system's table") from None
     name = model.loops[0].name
@@ -148,7 +148,7 @@ def _run_summary(run: SceneRun) -> str:
     if run.stopped_by is StoppedBy.LIMIT:
         return f"does not end: it was stopped after {count_text(run.iterations, 'iteration')}"
     cause = run.stopped_by
-    cause_text = "nothing" if cause is None else stop_cause(cause)
+    cause_text = "nothing" if cause is None else loop_end_cause(cause)
     return f"makes {count_text(run.iterations, 'iteration')}, and {cause_text} ends it"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_file import write_text
-from ...runtime.stable_file import read_text
+from ...runtime.safe_file_reading import read_text
 
 
 @dataclass

@@ -15,8 +15,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from ...runtime.errors import UsageError
-from .learner_state import LearnerState
 from .scene import Scene, SceneRun
+from .session_queries import LearnerState
 
 #: A text, or a function that renders one from a run.
 RunText = str | Callable[[SceneRun], str]
@@ -265,7 +265,7 @@ def format_answer(value: Any) -> str:
 QuestionGenerator = Callable[[Random], Question]
 
 
-def vary_inputs(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any]]) -> QuestionGenerator:
+def input_variant_generator(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any]]) -> QuestionGenerator:
     """A generator of variants with inputs from ``inputs`` that distinguish the correct rule from the wrong ones."""
 
     def draw(random: Random) -> Question:
@@ -279,6 +279,6 @@ def vary_inputs(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any
     return draw
 
 
-def choose_generator(*generators: QuestionGenerator) -> QuestionGenerator:
+def random_choice_generator(*generators: QuestionGenerator) -> QuestionGenerator:
     """A generator that chooses one of several."""
     return lambda random: random.choice(generators)(random)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...runtime.errors import UsageError
-from .learner_state import LearnerState
 from .lesson import Card, CardKind
 from .question import Feedback, OpenQuestion, Question, StateQuestion, ValueQuestion, format_answer
+from .session_queries import LearnerState
 
 
 class QuestionInstance:

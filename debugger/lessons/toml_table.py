@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ...runtime.errors import ErrorFields, UsageError, file_error
-from ...runtime.stable_file import read_text
+from ...runtime.safe_file_reading import read_text
 from ...runtime.text import did_you_mean
 
 _TYPE_NAMES: Mapping[type, str] = {

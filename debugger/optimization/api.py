@@ -90,7 +90,7 @@ class _OptimizationSearch:
         self.original = open_editable(model.path, model.graph.weights)
         cases = [*([] if inputs is None else [inputs]), *random_inputs(model, count)][:count]
         self.cases: Sequence[Mapping[str, Data]] = cases
-        self.facts, self.inputs = self._first_run(model)
+        self.facts, self.inputs = self._first_successful_run(model)
         self.rewrites = find_rewrites(self.facts, self.kinds)
         self.seconds = seconds / (2 * max(1, len(self.rewrites)))
         opened = open_peer(model.graph.system) if peer and self.rewrites else None
@@ -99,7 +99,7 @@ class _OptimizationSearch:
         self._refused: set[tuple[str, str, str]] = set()
         self.peer_name = "" if self.peer is None else self.peer.name
 
-    def _first_run(self, model: Model) -> tuple[ModelFacts, Mapping[str, Data]]:
+    def _first_successful_run(self, model: Model) -> tuple[ModelFacts, Mapping[str, Data]]:
         """What a run tells, of the first inputs with which the model runs to the end.
 
         Raises:
@@ -159,7 +159,7 @@ class _OptimizationSearch:
         applied: list[str] = []
         rounds = False
         while len(applied) + len(self._refused) < _MAX_APPLIED:
-            facts, _ = self._first_run(current.load())
+            facts, _ = self._first_successful_run(current.load())
             rewrites = [item for item in find_rewrites(facts, self.kinds) if _key(item) not in self._refused]
             if not rewrites:
                 break

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from ...runtime.graph import System
 from ..rewriting.rewrite import Rewrite
-from .control_flow import find_constant_control, find_constant_ifs
 from .kinds import KINDS
 from .model_facts import ModelFacts
 from .recurrent_cells import find_recurrent_cell
+from .redundant_control_flow import find_constant_control, find_constant_ifs
 from .repeated_work import find_repeated_work
-from .rows import LoopRows
+from .row_vectorization import LoopRows
 from .unused_values import find_unused_values
 from .whole_tensor import find_growing_values, find_scan_form, find_whole_tensor_form
 

@@ -44,7 +44,7 @@ class IrLoop:
         """Remove carried values on which nothing that is used depends, and scan outputs that nothing reads."""
         outputs = [scan.outer for scan in scans]
         outputs += [last.outer for last in self.loop.last_values if self.loop.back_edge_for(last) in edges]
-        removed = [self._parameter(edge) for edge in edges]
+        removed = [self._parameter_id(edge) for edge in edges]
         self._remove_outputs(outputs)
         for parameter in removed:
             self._remove_back_edge(parameter)
@@ -63,7 +63,7 @@ class IrLoop:
         Raises:
             UnsupportedError: an output of the model has its name from the loop's output.
         """
-        parameter = self._parameter(edge)
+        parameter = self._parameter_id(edge)
         external = next(
             entry.get("external_port_id")
             for entry in port_map_entries(self.layer, "input")
@@ -82,7 +82,7 @@ class IrLoop:
         self._remove_back_edge(parameter)
         renumber_ports(self.net, self.layer)
 
-    def _parameter(self, edge: BackEdge) -> str:
+    def _parameter_id(self, edge: BackEdge) -> str:
         """The id of the body's Parameter of a carried value."""
         parameters = self.body.layers_of_type("Parameter")
         return str(parameters[self.loop.body.inputs.index(edge.param)].get("id"))

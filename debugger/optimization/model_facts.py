@@ -56,7 +56,7 @@ class ModelFacts:
         return Rewrite(kind, path, ", ".join(nodes) or (loop.name if loop else ""), reason, edit)
 
     @cached_property
-    def _expanded(self) -> set[Node]:
+    def _expanded_nodes(self) -> set[Node]:
         """Nodes that are not in the file, but part of an operator of it."""
         return {node for graph in walk_graphs(self.graph) for node in graph.expanded_from}
 
@@ -105,7 +105,7 @@ class ModelFacts:
 
     def is_deterministic(self, node: Node) -> bool:
         """Whether a node without control flow that is in the file computes its results from its inputs alone."""
-        if not isinstance(node, Operation) or node.is_custom_operator or node in self._expanded:
+        if not isinstance(node, Operation) or node.is_custom_operator or node in self._expanded_nodes:
             return False
         if is_random(node, self.graph.system):
             return False
@@ -141,10 +141,10 @@ class ModelFacts:
         if loop is None or loop.iteration is None or loop.trip_count is None:
             return None
         left, right = node.inputs if node.op_type.startswith("Less") else node.inputs[::-1]
-        bound = None if right is None else self.skip_casts(right)
-        if left is None or bound is not self.skip_casts(loop.trip_count):
+        bound = None if right is None else self.source_before_casts(right)
+        if left is None or bound is not self.source_before_casts(loop.trip_count):
             return None
-        left = self.skip_casts(left)
+        left = self.source_before_casts(left)
         if left is loop.iteration:
             return True
         add = self.producers.get(left)
@@ -152,11 +152,11 @@ class ModelFacts:
             return None
         for counter, step in (add.inputs, add.inputs[::-1]):
             is_next = self.producers.constant_integer(step) == 1
-            if counter is not None and self.skip_casts(counter) is loop.iteration and is_next:
+            if counter is not None and self.source_before_casts(counter) is loop.iteration and is_next:
                 return True
         return None
 
-    def skip_casts(self, value: Value) -> Value:
+    def source_before_casts(self, value: Value) -> Value:
         """The source of a chain of nodes that keep one integer."""
         node = self.producers.get(value)
         while node is not None and node.op_type in _KEEP_INTEGER and node.inputs[0] is not None:

@@ -157,7 +157,7 @@ class OnnxLoop(OnnxNode):
         """The name of the initial value of carried value k."""
         return str(self.node.input[self.first_input + k])
 
-    def read_outer(self, name: str) -> str:
+    def inner_name_of(self, name: str) -> str:
         """The name by which the body reads an outer value: another one where the body has a value of that name."""
         hidden = name in all_names(self.body) and name not in free_names(self.body)
         return self.emit("Identity", [name]) if hidden else name
@@ -197,7 +197,7 @@ class OnnxLoop(OnnxNode):
         """Let the body read the initial value of a carried value that does not change."""
         k = self.loop.back_edges.index(edge)
         initial = self.initial(k)
-        self.redirect(self.param(k), self.read_outer(initial))
+        self.redirect(self.param(k), self.inner_name_of(initial))
         if self.output(k):
             self.emit("Identity", [initial], self.output(k))
         self.remove_carried(k)

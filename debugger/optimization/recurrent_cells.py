@@ -18,7 +18,7 @@ from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import ModelFacts
 from .onnx_loop import OnnxLoop
-from .rows import LoopRows
+from .row_vectorization import LoopRows
 
 _ACTIVATIONS = ("Tanh", "Sigmoid", "Relu")
 
@@ -128,7 +128,7 @@ class _Matcher:
         return None
 
     def _gru(self, edge: BackEdge) -> _Cell | None:
-        for z, n in self._update(edge):
+        for z, n in self._update_gate_matches(edge):
             update = self._gate("Sigmoid", z)
             inner = self._operand("Tanh", n)
             if update is None or inner is None:
@@ -147,13 +147,13 @@ class _Matcher:
                     if reset is None or node.outputs[0] is None:
                         continue
                     scaled = node.outputs[0]
-                    affine = self._with_operand(scaled, inner)
+                    affine = self._affine_with_operand(scaled, inner)
                     if affine is not None and scaled in affine.parts and edge.param not in affine.parts:
                         parts = {edge.param if value is scaled else value: m for value, m in affine.parts.items()}
                         return self._cell("gru", edge, [update, reset, _Affine(parts, affine.bias)])
         return None
 
-    def _update(self, edge: BackEdge) -> list[tuple[Value, Value]]:
+    def _update_gate_matches(self, edge: BackEdge) -> list[tuple[Value, Value]]:
         """Pairs of update gate and new state: ``(1 - z) * n + z * h``, ``n + z * (h - n)``."""
         pairs = []
         for a, b in self._operands("Add", edge.result):
@@ -214,7 +214,7 @@ class _Matcher:
 
     # -- affine forms
 
-    def _with_operand(self, operand: Value, value: Value) -> _Affine | None:
+    def _affine_with_operand(self, operand: Value, value: Value) -> _Affine | None:
         """The affine form of a value in which another value is one of the operands."""
         saved, self._forms = self._forms, {}
         self.operands.add(operand)

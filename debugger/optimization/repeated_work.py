@@ -26,10 +26,10 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
         what = f"{_quoted(names)} compute{'s' if len(names) == 1 else ''} the same in every iteration"
         rewrites.append(
             facts.rewrite(
-                "invariant-node", loop, what, lambda model: _hoist(OnnxLoop(model, loop), invariant), tuple(names)
+                "invariant-node", loop, what, lambda model: _hoist_nodes(OnnxLoop(model, loop), invariant), tuple(names)
             )
         )
-    duplicates = _duplicates(facts, loop)
+    duplicates = _duplicate_nodes(facts, loop)
     if duplicates:
         pairs = ", ".join(f"'{node.name}' as '{first.name}'" for node, first in duplicates.items())
         rewrites.append(
@@ -70,7 +70,7 @@ def _invariant_nodes(facts: ModelFacts, loop: Loop) -> list[Node]:
     return nodes
 
 
-def _hoist(message: OnnxLoop, nodes: list[Node]) -> None:
+def _hoist_nodes(message: OnnxLoop, nodes: list[Node]) -> None:
     """Move nodes in front of the loop, with the constants of the body that they read."""
     body = message.body
     moved = {value.name for node in nodes for value in node.outputs if value is not None}
@@ -101,7 +101,7 @@ def _hoist(message: OnnxLoop, nodes: list[Node]) -> None:
     message.clean()
 
 
-def _duplicates(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
+def _duplicate_nodes(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
     """Nodes that compute what an earlier node of the same body does, each with that."""
     first: dict[Any, Node] = {}
     same: dict[Value, Value] = {}

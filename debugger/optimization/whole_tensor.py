@@ -21,12 +21,12 @@ from ...runtime.graph import (
     bodies,
     captured_values,
 )
-from ...runtime.modelfile.onnx_graph import free_names, keep_only, make_tensor, port_info
+from ...runtime.modelfile.onnx_graph import free_names, keep_only, make_tensor, port_value_info
 from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import ModelFacts
 from .onnx_loop import OnnxLoop, constant_node
-from .rows import LoopRows
+from .row_vectorization import LoopRows
 
 #: The operator of a carried value, and the one that reduces all its rows.
 _REDUCTIONS = {"Add": "ReduceSum", "Mul": "ReduceProd", "Max": "ReduceMax", "Min": "ReduceMin"}
@@ -39,7 +39,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     if not scans and not lasts:
         return []
     skip = facts.producers.skip_identities
-    accumulated = ((edge, _accumulated(facts, rows, edge)) for edge in loop.back_edges)
+    accumulated = ((edge, _accumulated_row(facts, rows, edge)) for edge in loop.back_edges)
     accumulators = {skip(edge.result): (edge, row) for edge, row in accumulated if row is not None}
     kinds = []
     for scan in scans:
@@ -76,7 +76,7 @@ def _readers(loop: Loop, value: Value) -> list[Node]:
     return readers + [loop for result in loop.body.outputs if result is value]
 
 
-def _accumulated(facts: ModelFacts, rows: LoopRows, edge: BackEdge) -> Value | None:
+def _accumulated_row(facts: ModelFacts, rows: LoopRows, edge: BackEdge) -> Value | None:
     """The row that each iteration adds to a carried value that nothing else in the body reads."""
     node = facts.producers.get(facts.producers.skip_identities(edge.result))
     if node is None or node.op_type not in _REDUCTIONS or len(node.inputs) != 2 or node not in rows.loop.body.nodes:
@@ -163,7 +163,7 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
             continue
         if _readers(loop, edge.param) != [node] or _readers(loop, edge.result) != [loop] or loop.op_type != "Loop":
             continue
-        if _captures(loop, edge.param) or _captures(loop, edge.result):
+        if _is_captured_in_body(loop, edge.param) or _is_captured_in_body(loop, edge.result):
             continue
         what = f"'{edge.param.name}' grows: each iteration copies it to append '{part.name}'"
         rewrites.append(
@@ -195,7 +195,7 @@ def _collect(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: 
     body = message.body
     copy = message.fresh_name(f"{element.name}_collected")
     body.node.append(onnx.helper.make_node("Identity", [element.name], [copy], name=copy))
-    body.output.append(port_info(copy, _port_type(facts, element)))
+    body.output.append(port_value_info(copy, _port_type(facts, element)))
     message.remove_carried(k)
     scan = message.fresh_name(f"{part.name}_parts")
     while len(message.node.output) < len(body.output) - 2:
@@ -234,7 +234,7 @@ def find_scan_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[Rewrit
     if loop.op_type != "Loop" or loop.trip_count is None:
         return []
     sources = {value: source for value, source in rows.sources.items() if _readers(loop, value)}
-    lengths = [rows.is_length(loop.trip_count, source.outer) for source in sources.values()]
+    lengths = [rows.is_tensor_length(loop.trip_count, source.outer) for source in sources.values()]
     gathers = [node for node in loop.body.nodes if set(node.outputs) & sources.keys()]
     others = [node for node in loop.body.nodes if node not in gathers and loop.iteration in node.inputs]
     if not any(lengths) or others or any(node.inputs[1] is not loop.iteration for node in gathers):
@@ -244,22 +244,24 @@ def find_scan_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[Rewrit
         if None in shapes or len(set(shapes)) != 1 or edge.result in sources:
             return []
     if loop.iteration in loop.body.outputs or any(
-        _captures(loop, value) for value in (loop.iteration, loop.condition_input)
+        _is_captured_in_body(loop, value) for value in (loop.iteration, loop.condition_input)
     ):
         return []
     names = ", ".join(f"'{source.outer.name}'" for source in sources.values())
     what = f"iteration i reads row i of {names}, and nothing else depends on i"
     return [
-        facts.rewrite("scan", loop, what, lambda model: _as_scan(facts, rows, OnnxLoop(model, loop), list(sources)))
+        facts.rewrite(
+            "scan", loop, what, lambda model: _replace_by_scan(facts, rows, OnnxLoop(model, loop), list(sources))
+        )
     ]
 
 
-def _captures(loop: Loop, value: Value | None) -> bool:
+def _is_captured_in_body(loop: Loop, value: Value | None) -> bool:
     """Whether a graph inside the body reads one of its parameters."""
     return any(value in captured_values(inner) for node in loop.body.nodes for _, inner in bodies(node))
 
 
-def _as_scan(facts: ModelFacts, rows: LoopRows, message: OnnxLoop, values: Sequence[Value]) -> None:
+def _replace_by_scan(facts: ModelFacts, rows: LoopRows, message: OnnxLoop, values: Sequence[Value]) -> None:
     """Replace a Loop by a Scan with the same body, which gets rows as inputs."""
     message.require_opset(11)
     old = message.body
@@ -272,7 +274,7 @@ def _as_scan(facts: ModelFacts, rows: LoopRows, message: OnnxLoop, values: Seque
     tensors = []
     for value in values:
         tensors.append(rows.write_source(message, rows.sources[value]))
-        body.input.append(port_info(value.name, _port_type(facts, value)))
+        body.input.append(port_value_info(value.name, _port_type(facts, value)))
     condition = old.input[1].name
     if condition in free_names(body):
         body.node.insert(0, constant_node(condition, make_tensor(condition, np.asarray(True))))

@@ -13,8 +13,8 @@ from ...runtime.model import Data, Model
 from ..peers.process import PEERS, Peer
 from ..portability.check import findings_for, match_rules
 from ..portability.rule_context import RuleMatch
-from .target_report import TargetReport, report_rules, report_trials
-from .trial import Trial, file_refusal, short_failure, try_loops, try_model
+from .target_report import TargetReport, tried_target_report, untried_target_report
+from .trial import Trial, file_refusal_reason, short_failure_text, try_loops, try_model
 
 
 def installed_peers(targets: Sequence[str]) -> list[str]:
@@ -25,7 +25,7 @@ def installed_peers(targets: Sequence[str]) -> list[str]:
 def check_by_rules(model: Model, targets: Sequence[str]) -> list[TargetReport]:
     """Check a model by rules alone; nothing is run."""
     findings = findings_for(match_rules(model.graph), targets)
-    return [report_rules(target, findings) for target in targets]
+    return [untried_target_report(target, findings) for target in targets]
 
 
 def check_with_runs(
@@ -45,7 +45,7 @@ def check_with_runs(
     peers = installed_peers(targets)
     for target in targets:
         if target not in peers or not _reads(target, model.graph.system):
-            reports.append(report_rules(target, findings))
+            reports.append(untried_target_report(target, findings))
             continue
         on_target(target)
         with ExitStack() as stack:
@@ -54,7 +54,7 @@ def check_with_runs(
                 trials = _trials(model, inputs, peer, limit)
             except UsageError as error:
                 trials = [Trial(target, "", MAIN, None, None, (), str(error))]
-        reports.append(report_trials(target, findings, trials))
+        reports.append(tried_target_report(target, findings, trials))
     return reports
 
 
@@ -65,9 +65,9 @@ def check_unreadable(
     findings = findings_for([RuleMatch("S2", error)], targets)
     trials = {target: [_try_file(path, target, timeout)] for target in peers if path.endswith(".onnx")}
     return [
-        report_trials(target, findings, trials[target], is_rejected=True)
+        tried_target_report(target, findings, trials[target], is_rejected=True)
         if target in trials
-        else report_rules(target, findings)
+        else untried_target_report(target, findings)
         for target in targets
     ]
 
@@ -75,8 +75,8 @@ def check_unreadable(
 def _try_file(path: str, target: str, timeout: float) -> Trial:
     """Whether a runtime loads a file that cannot be run here."""
     with Peer(target, timeout) as peer:
-        refusal = file_refusal(peer, Path(path))
-        text = f"refused: {short_failure(refusal)}" if refusal else "loads; not compared, as it is rejected here"
+        refusal = file_refusal_reason(peer, Path(path))
+        text = f"refused: {short_failure_text(refusal)}" if refusal else "loads; not compared, as it is rejected here"
         return Trial(target, peer.version, MAIN, not refusal, False if refusal else None, (), text)
 
 

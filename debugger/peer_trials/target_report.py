@@ -47,13 +47,13 @@ class _Reconciliation:
         self.findings = [finding for finding in self.findings if finding.verdict is not verdict]
 
 
-def report_rules(target: str, findings: Sequence[RuleFinding]) -> TargetReport:
+def untried_target_report(target: str, findings: Sequence[RuleFinding]) -> TargetReport:
     """The report of a target that was not tried."""
     own = tuple(finding for finding in findings if finding.target == target)
     return TargetReport(target, verdict_of(own, target), own)
 
 
-def report_trials(
+def tried_target_report(
     target: str, findings: Sequence[RuleFinding], trials: Sequence[Trial], *, is_rejected: bool = False
 ) -> TargetReport:
     """The report of a target that was tried; the first trial is that of the whole model. ``is_rejected``: the file is
@@ -61,16 +61,18 @@ def report_trials(
     state = _Reconciliation([finding for finding in findings if finding.target == target])
     whole, *loops = trials
     if whole.loads is False:
-        _compare_refusal(state, whole, loops, is_rejected)
+        _reconcile_refusal_with_rules(state, whole, loops, is_rejected)
     elif whole.loads:
-        _compare_run(state, whole)
+        _reconcile_run_with_rules(state, whole)
     verdict = verdict_of(state.findings, target)
     return TargetReport(
         target, verdict, tuple(state.findings), whole.version, tuple(trials), tuple(state.contradictions)
     )
 
 
-def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool) -> None:
+def _reconcile_refusal_with_rules(
+    state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool
+) -> None:
     """The target refused the model: a rule has to tell why."""
     is_unknown = is_rejected or bool(state.with_verdict(TargetVerdict.UNKNOWN))
     state.drop(TargetVerdict.UNKNOWN)
@@ -87,7 +89,7 @@ def _compare_refusal(state: _Reconciliation, whole: Trial, loops: Sequence[Trial
     state.findings += [_finding_of_run(trial, TargetVerdict.DOES_NOT_LOAD) for trial in refused or [whole]]
 
 
-def _compare_run(state: _Reconciliation, whole: Trial) -> None:
+def _reconcile_run_with_rules(state: _Reconciliation, whole: Trial) -> None:
     """The target loaded the model."""
     name = f"{whole.target} {whole.version}"
     for finding in state.with_verdict(TargetVerdict.DOES_NOT_LOAD):

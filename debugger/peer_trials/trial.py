@@ -77,9 +77,9 @@ def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit:
     loads, alike = _outcome(comparison)
     if model.path is not None and model.path.suffix == ".onnx" and (loads is None or model.graph.missing_outputs):
         # The comparison does not open the file: it cannot give the inputs, or leaves outputs out.
-        refusal = file_refusal(peer, model.path)
+        refusal = file_refusal_reason(peer, model.path)
         if refusal:
-            return Trial(peer.name, result.version, path, False, False, (), f"refused: {short_failure(refusal)}")
+            return Trial(peer.name, result.version, path, False, False, (), f"refused: {short_failure_text(refusal)}")
         loads = True
     rules = _rules(comparison)
     if loads and alike is False and not rules:
@@ -95,7 +95,7 @@ def _rules(comparison: Comparison) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
 
 
-def file_refusal(peer: Peer, path: Path) -> str:
+def file_refusal_reason(peer: Peer, path: Path) -> str:
     """Why a runtime refuses an ONNX file; empty if it loads it."""
     try:
         peer.open(OnnxJob(path=str(path))).close()
@@ -104,7 +104,7 @@ def file_refusal(peer: Peer, path: Path) -> str:
     return ""
 
 
-def short_failure(text: str) -> str:
+def short_failure_text(text: str) -> str:
     """The end of a runtime's message, which has the reason."""
     if len(text) <= _MAX_MESSAGE_CHARS:
         return text
@@ -124,7 +124,7 @@ def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
 def _text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str:
     if comparison.failures:
         failure = comparison.failures[0]
-        return f"{'refused' if not loads else failure.kind}: {short_failure(failure.text)}"
+        return f"{'refused' if not loads else failure.kind}: {short_failure_text(failure.text)}"
     if alike:
         return "loads and computes the same"
     if alike is None:

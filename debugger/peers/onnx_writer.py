@@ -33,7 +33,7 @@ from ...runtime.graph import (
     captured_values,
     nodes_in_file,
 )
-from ...runtime.modelfile.onnx_graph import port_info, type_proto
+from ...runtime.modelfile.onnx_graph import port_value_info, type_proto
 from ...runtime.modelfile.onnx_storage import OnnxModel, TensorWriter, scratch_file, serialize_model
 from ...runtime.modelfile.scratch_folder import ScratchFolder
 from ...runtime.ops.registry import is_random
@@ -160,7 +160,7 @@ class _OnnxModelWriter:
     # -- helpers
 
     def value_info(self, value: Value, kind: ValueType) -> ValueInfoProto:
-        return port_info(self.name_of(value), kind)
+        return port_value_info(self.name_of(value), kind)
 
     def make_tensor(self, value: Value, data: Array | None = None) -> TensorProto:
         array = value.constant if data is None else data
@@ -175,7 +175,7 @@ class _OnnxModelWriter:
             )  # older opsets have no Identity of sequences
         name = self.unused_name(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
-        return port_info(name, value.type if kind is None else kind)
+        return port_value_info(name, value.type if kind is None else kind)
 
     def make_model(self, graph: GraphProto) -> OnnxModel:
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
@@ -197,7 +197,7 @@ class _OnnxModelWriter:
             if (data := graph.defaults.get(value.name)) is not None
         ]
         outputs = [self.value_info(value, value.type) for value in graph.outputs]
-        outputs += [port_info(name, kind) for name, kind in extra]
+        outputs += [port_value_info(name, kind) for name, kind in extra]
         return self.make_model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
 
     def copy_as_output(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:

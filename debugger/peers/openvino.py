@@ -107,9 +107,9 @@ class OpenVinoModel:
         self._measured = not isinstance(job, IrBodyJob) and job.measure_nodes
         self._variables: Sequence[str] = job.variables if isinstance(job, IrJob) else ()
         self._fed_variables: Sequence[str] = job.fed_variables if isinstance(job, IrJob) else ()
-        self._start_request(job.state if isinstance(job, IrJob) else {})
+        self._start_request_sequence(job.state if isinstance(job, IrJob) else {})
 
-    def _start_request(self, state: Mapping[str, Any]) -> None:
+    def _start_request_sequence(self, state: Mapping[str, Any]) -> None:
         """Begin a sequence of runs, with these values of variables before the first one."""
         self._request = self._model.create_infer_request()
         for variable in self._request.query_state():
@@ -121,7 +121,7 @@ class OpenVinoModel:
         inputs: dict[Any, Any] = {}
         if self._fed_variables:
             fed = {name: feeds.get(variable_input(name)) for name in self._fed_variables}
-            self._start_request({name: value for name, value in fed.items() if value is not None})
+            self._start_request_sequence({name: value for name, value in fed.items() if value is not None})
         if self._by_position:
             inputs = {int(name): value for name, value in feeds.items() if name.isdecimal()}
         else:

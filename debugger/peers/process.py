@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.atomic_file import scratch_folder
-from ...runtime.child_process import call_command, start_child
+from ...runtime.child_process import command_calling_function, start_child
 from ...runtime.errors import UsageError
 from .child import MESSAGE_LENGTH, send_message
-from .command_line import COMMAND, COMMAND_USAGE, command_name, split_command
+from .command_template import COMMAND, COMMAND_USAGE, command_name, split_command
 from .cpu_usage import CpuUsage, cpu_usage
 from .jobs import Job, RunTimes, RuntimeSetup
 
@@ -121,7 +121,7 @@ class Peer:
         self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries), timeout)
         self.timeout = timeout
         self._grace_seconds = _COMMAND_GRACE_SECONDS if self.is_command else 0.0
-        self._module = module or (".command" if self.is_command else f".{name}")
+        self._module = module or (".external_program" if self.is_command else f".{name}")
         self._process: Popen[bytes] | None = None
         self._log: Any = None
         self._scratch = contextlib.ExitStack()
@@ -183,7 +183,7 @@ class Peer:
             self._log.close()
             self._scratch.close()
 
-    def is_process(self, process: Popen[bytes] | None) -> bool:
+    def is_same_process(self, process: Popen[bytes] | None) -> bool:
         """True while that process still runs; models loaded in another process are gone."""
         return process is not None and process is self._process
 
@@ -191,7 +191,7 @@ class Peer:
         if self._process is not None:
             return
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        command = call_command(f"{__package__}.child", "main")
+        command = command_calling_function(f"{__package__}.child", "main")
         self._scratch_folder = self._scratch.enter_context(scratch_folder())
         environment = {"OMP_NUM_THREADS": "1", "TMPDIR": str(self._scratch_folder)}
         self._process = start_child(command, env=environment, stderr=self._log)
@@ -322,7 +322,7 @@ class LoadedModel:
     @property
     def is_alive(self) -> bool:
         """False once the process that loaded it is gone."""
-        return self._peer.is_process(self._process)
+        return self._peer.is_same_process(self._process)
 
     def hold(self, values: Mapping[str, Any]) -> None:
         """Set inputs that stay the same from run to run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path as Line
 
-from .figures import NotebookFigure, as_plain_text
+from .figures import NotebookFigure, escape_math_markup
 from .vector_drawing import BOX_FILL, FONT_SIZE_PX, STYLE_COLOURS, DrawnPath, DrawnRect, DrawnText, VectorDrawing
 
 #: The resolution of drawings, and the size of a pixel in points.
@@ -27,7 +27,7 @@ def drawing_to_figure(drawing: VectorDrawing) -> NotebookFigure:
     for order, part in enumerate(drawing.elements):
         if isinstance(part, DrawnText):
             axes.text(
-                part.x, part.y, as_plain_text(part.text), color=STYLE_COLOURS[part.style][0], zorder=order,
+                part.x, part.y, escape_math_markup(part.text), color=STYLE_COLOURS[part.style][0], zorder=order,
                 fontsize=FONT_SIZE_PX * _POINTS_PER_PIXEL * scale, family="monospace", va="center",
                 ha={"start": "left", "middle": "center", "end": "right"}[part.anchor],
                 weight="bold" if part.bold else "normal",

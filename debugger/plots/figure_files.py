@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def check_suffix(path: Path) -> None:
+def check_figure_suffix(path: Path) -> None:
     """Check the file format before anything is drawn.
 
     Raises:

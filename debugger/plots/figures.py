@@ -314,10 +314,10 @@ def _label_text(text: str, limit: int) -> str:
     if len(text) > limit:
         text = f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"
     text = f" {text}" if text.startswith("_") else text  # legends omit labels with a leading underscore
-    return as_plain_text(text)
+    return escape_math_markup(text)
 
 
-def as_plain_text(text: str) -> str:
+def escape_math_markup(text: str) -> str:
     """Escape text so that matplotlib draws it without math markup."""
     return escape_unprintable(text).replace("$", r"\$")
 

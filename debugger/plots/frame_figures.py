@@ -12,7 +12,7 @@ from ...runtime.graph import Array, Loop, TensorType, ValueType, loops
 from ...runtime.graph.index_values import find_index_values
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.text import did_you_mean, escape_unprintable
-from ..describe.condition import deciding_comparison
+from ..describe.condition_analysis import deciding_comparison
 from ..describe.value_names import scan_names
 from ..frame_protocol import FrameProtocol
 from ..statistics.value_history import Evolution, ValueHistory

@@ -296,7 +296,7 @@ def _box_style(k: int, box: GraphBox, overlay: NodeOverlay) -> str:
 
 
 def _node_style(k: int, box: GraphBox, overlay: NodeOverlay, frames: FramesByLoop) -> _NodeStyle:
-    lines = [(_shorten_middle(box.name, _NAME_MAX_CHARS), "text"), (_subtitle(k, box, overlay), "dim")]
+    lines = [(_shorten_middle(box.name, _NAME_MAX_CHARS), "text"), (_box_subtitle(k, box, overlay), "dim")]
     if k in overlay.values and box.kind is not BoxKind.SCAN:
         style = "odd" if k in overlay.non_finite else "dim" if k in overlay.stale else "next"
         lines.append((_value_label(overlay.values[k]), style))
@@ -309,7 +309,7 @@ def _node_style(k: int, box: GraphBox, overlay: NodeOverlay, frames: FramesByLoo
     return _NodeStyle(tuple(lines), width, height, graphs)
 
 
-def _subtitle(k: int, box: GraphBox, overlay: NodeOverlay) -> str:
+def _box_subtitle(k: int, box: GraphBox, overlay: NodeOverlay) -> str:
     """The second line of a box."""
     if box.kind is BoxKind.SCAN and k in overlay.scan_counts:
         count, shape = overlay.scan_counts[k]

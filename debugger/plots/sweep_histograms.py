@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .figures import NotebookFigure, as_plain_text
+from .figures import NotebookFigure, escape_math_markup
 
 #: The maximum number of bars and of axes.
 _MAX_BARS, _MAX_AXES = 40, 20
@@ -26,12 +26,12 @@ def plot_histograms(samples: Sequence[tuple[str, Sequence[float]]], title: str) 
     for axis, (label, numbers) in zip(axes, samples, strict=False):
         _draw_histogram(axis, label, np.asarray(numbers, np.float64))
     note = f" ({omitted} more are not drawn)" if omitted > 0 else ""
-    figure.suptitle(as_plain_text(title + note), fontsize="medium")
+    figure.suptitle(escape_math_markup(title + note), fontsize="medium")
     return figure
 
 
 def _draw_histogram(axis: Axes, label: str, numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
-    axis.set_xlabel(as_plain_text(label))
+    axis.set_xlabel(escape_math_markup(label))
     axis.set_ylabel("cases")
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     if not numbers.size:

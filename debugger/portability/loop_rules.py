@@ -32,7 +32,7 @@ def forwarded_values(loop: Loop, scope: RuleScope, context: RuleContext) -> Iter
             return
 
 
-def read_condition(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def bodies_reading_condition(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A body that reads its condition input otherwise than to hand it on."""
     value = loop.condition_input
     if value is None:
@@ -50,11 +50,11 @@ def read_condition(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterat
         if others or loop.body.outputs.count(result) > 1:
             reader = f"{others[0].op_type} '{others[0].name}' reads it" if others else "returns it twice"
             yield "B50", f"OpenVINO cannot convert this loop: it hands the condition '{value.name}' on, and {reader}."
-    elif readers and not _is_scalar(loop.initial_condition, context):
+    elif readers and not _is_scalar_condition(loop.initial_condition, context):
         yield from _one_element_condition(loop, value, context)
 
 
-def _is_scalar(condition: Value | None, context: RuleContext) -> bool:
+def _is_scalar_condition(condition: Value | None, context: RuleContext) -> bool:
     """Whether a loop's cond is there, and has no dimensions as far as is known."""
     return condition is not None and not context.rank(condition)
 
@@ -279,7 +279,7 @@ def trip_limits(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[
 #: All of them.
 LOOP_RULES: tuple[LoopRule, ...] = (
     forwarded_values,
-    read_condition,
+    bodies_reading_condition,
     control_types,
     initial_types,
     carried_shapes,

@@ -8,8 +8,8 @@ from functools import cache
 from ...runtime.frontends.onnx.type_checks import schema_type_text
 from ...runtime.graph import BackEdge, If, Loop, Node, Operation, TensorType, Value, captured_values
 from ...runtime.ops.onnx_schemas import schema_for
-from .peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from .rule_context import SEQUENCE_PRODUCERS, RuleContext, RuleScope
+from .unsupported_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 
 #: Yields pairs of a label and a sentence.
 NodeRule = Callable[[Node, RuleScope, RuleContext], Iterator[tuple[str, str]]]
@@ -50,7 +50,7 @@ def kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tupl
     """Element types that onnxruntime has no kernel for."""
     if not isinstance(node, Operation) or node.domain or node.op_type not in ONNXRUNTIME_GAPS:
         return
-    gaps, parameters = _gaps(node.op_type, node.version)
+    gaps, parameters = _missing_kernel_types(node.op_type, node.version)
     for value, parameter in zip(node.inputs, parameters, strict=False):
         dtype = context.dtype(value)
         text = None if dtype is None else schema_type_text(TensorType(dtype))
@@ -64,7 +64,7 @@ def kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tupl
 
 
 @cache
-def _gaps(op_type: str, version: int) -> tuple[frozenset[tuple[str, str]], Sequence[str]]:
+def _missing_kernel_types(op_type: str, version: int) -> tuple[frozenset[tuple[str, str]], Sequence[str]]:
     """The missing pairs of type parameter and type, and the type parameter of each input."""
     schema = schema_for(op_type, version, "")
     if schema is None:
@@ -110,15 +110,19 @@ def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tu
                     yield "B57", f"OpenVINO refuses {name}: it carries the sequence '{edge.param.name}'."
     elif node.domain or node.op_type not in _SEQUENCE_OPERATORS:
         return
-    elif node.op_type == "SequenceAt" and scope.loops and (_is_reduced(node, context) or _is_mapped(node, scope)):
+    elif (
+        node.op_type == "SequenceAt"
+        and scope.loops
+        and (_is_reduced(node, context) or _is_in_sequence_map(node, scope))
+    ):
         yield "B57", f"OpenVINO refuses {name}."
-    elif node.op_type == "SequenceLength" and _is_of_loop(node.inputs[0], context):
+    elif node.op_type == "SequenceLength" and _is_loop_result(node.inputs[0], context):
         yield "B90", f"OpenVINO returns a wrong number for {name}: a loop appends to its sequence."
     elif node.op_type in ("SequenceErase", "SequenceAt") or (node.op_type == "ConcatFromSequence" and scope.loops):
         yield "B70", f"no rule tells whether OpenVINO converts {name}."
 
 
-def _is_of_loop(value: Value | None, context: RuleContext) -> bool:
+def _is_loop_result(value: Value | None, context: RuleContext) -> bool:
     """Whether a loop returns a value."""
     source = context.source(value)
     return source is not None and isinstance(context.producers.get(source), Loop)
@@ -130,7 +134,7 @@ def _is_reduced(node: Node, context: RuleContext) -> bool:
     return any(reader.op_type.startswith("Reduce") for reader in readers)
 
 
-def _is_mapped(node: Node, scope: RuleScope) -> bool:
+def _is_in_sequence_map(node: Node, scope: RuleScope) -> bool:
     """Whether a SequenceAt is part of a SequenceMap, which is read as a Loop."""
     return node.name.startswith(f"{scope.loops[-1].name}/SequenceAt_")
 
@@ -146,7 +150,7 @@ def _appends(edge: BackEdge, context: RuleContext) -> bool:
     )
 
 
-def recurrent_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def recurrent_operator_attributes(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Attributes of LSTM, GRU and RNN."""
     if not isinstance(node, Operation) or node.op_type not in _RECURRENT or node.domain:
         return
@@ -184,7 +188,7 @@ def branches(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tup
             continue
         text = f"'{first.name}' has {ranks[0]} dimensions, and '{second.name}' of the other branch {ranks[1]}."
         yield "T11", f"TensorRT refuses {name}: {text}"
-        if context.is_of_shapes(condition):
+        if context.depends_on_shapes_only(condition):
             if context.constant(condition) is None:
                 yield "B93", f"OpenVINO refuses {name} if it cannot compute the condition in advance: {text}"
         elif max(ranks[0], ranks[1]) > 1:
@@ -262,7 +266,7 @@ NODE_RULES: tuple[NodeRule, ...] = (
     kernels,
     strings,
     sequences,
-    recurrent_operators,
+    recurrent_operator_attributes,
     branches,
     boolean_choices,
     scalar_expansions,

@@ -139,14 +139,16 @@ class RuleContext:
         """Whether a graph of the model returns a value, or a copy of it."""
         return any(self.producers.skip_identities(o) is value for scope in self.scopes for o in scope.graph.outputs)
 
-    def is_of_shapes(self, value: Value | None) -> bool:
+    def depends_on_shapes_only(self, value: Value | None) -> bool:
         """Whether a value depends on constants and on shapes alone."""
         if value is None or self.is_constant(value):
             return value is not None
         node = self.producers.get(value)
         if not isinstance(node, Operation) or node.domain:
             return False
-        return node.op_type in ("Shape", "Size") or all(v is None or self.is_of_shapes(v) for v in node.inputs)
+        return node.op_type in ("Shape", "Size") or all(
+            v is None or self.depends_on_shapes_only(v) for v in node.inputs
+        )
 
     def is_static(self, value: Value) -> bool:
         """Whether the shape of a tensor is declared, and has no unknown dimension."""

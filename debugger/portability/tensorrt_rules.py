@@ -17,7 +17,7 @@ from .tensorrt_operators import (
 )
 
 
-def parser_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def operators_unsupported_by_parser(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Operators that the parser does not have, or has for other types only."""
     if isinstance(node, Loop | If) or node.domain not in ("", "ai.onnx.ml"):
         return
@@ -64,4 +64,4 @@ def parser_restrictions(node: Node, scope: RuleScope, context: RuleContext) -> I
         yield "T14", f"TensorRT's parser supports {name} for at most {MAX_TOP_K} elements, and here are {count}."
 
 
-TENSORRT_RULES = (parser_operators, parser_restrictions)
+TENSORRT_RULES = (operators_unsupported_by_parser, parser_restrictions)

@@ -9,7 +9,7 @@ import onnx.helper
 from ...runtime.graph.topological_order import topological_order
 from ...runtime.modelfile.onnx_graph import keep_only, names_read_by_node, node_key, own_names, rename_values
 from ..rewriting.rewrite import Rewrite
-from .onnx_places import LOOP_OPERATORS, GraphEdit, OnnxPlaces, rewrite
+from .onnx_graph_edits import LOOP_OPERATORS, GraphEdit, OnnxPlaces, rewrite
 
 _GRAPH_OPERATORS = (*LOOP_OPERATORS, "If")
 
@@ -29,7 +29,7 @@ def _rename(edit: GraphEdit, names: list[str]) -> None:
     rename_values(edit.graph, {name: edit.fresh(f"{name}_inner") for name in names})
 
 
-def sort_bodies(places: OnnxPlaces) -> Iterator[Rewrite]:
+def sort_body_nodes(places: OnnxPlaces) -> Iterator[Rewrite]:
     """The nodes of a body in an order in which they can run."""
     for place in places.inner(*_GRAPH_OPERATORS):
         if _order(place.proto) != list(range(len(place.proto.node))):

@@ -13,7 +13,7 @@ from ...runtime.graph import Array
 from ...runtime.modelfile.onnx_graph import loop_body, node_key, redirect_reads
 from ...runtime.ops.onnx_schemas import schema_for
 from ..rewriting.rewrite import Rewrite
-from .onnx_places import GraphEdit, OnnxPlaces, rewrite, type_code
+from .onnx_graph_edits import GraphEdit, OnnxPlaces, rewrite, type_code
 
 _TRUE = np.asarray(True)
 
@@ -192,7 +192,7 @@ def _set_trips(edit: GraphEdit, key: str, data: Array) -> None:
     edit.node(key).input[0] = edit.constant(key, "trip_count", data)
 
 
-def pass_no_trips(places: OnnxPlaces) -> Iterator[Rewrite]:
+def pass_zero_trip_count(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A loop whose condition is a false constant has no iterations: a trip count of 0 and a true condition."""
     for place, node in places.nodes("Loop"):
         data = places.constant(place, _input(node, 1))

@@ -79,7 +79,7 @@ def fix_model(
         for kind in FIX_KINDS:
             if session.rules & set(kind.rules):
                 on_kind(kind.name)
-                session.try_kind(kind)
+                session.apply_fix_kind(kind)
     except (InterruptError, KeyboardInterrupt):
         return session.result(interrupted=True)
     return session.result()
@@ -107,7 +107,7 @@ class _FixSession:
         """The labels of the findings that are left."""
         return {finding.rule for finding in self._findings}
 
-    def try_kind(self, kind: FixKind) -> None:
+    def apply_fix_kind(self, kind: FixKind) -> None:
         """Apply a fix wherever it applies, until no finding is left that it is for."""
         refused: set[tuple[str, str, str]] = set()
         for _ in range(_MAX_ROUNDS):
@@ -144,7 +144,7 @@ class _FixSession:
     def _obstacle(self, kind: FixKind, findings: Sequence[RuleFinding]) -> str:
         """Why a result is no better than before; empty if it is."""
         for target in self._targets:
-            if _gravity(findings, target) < _gravity(self._findings, target):
+            if _gravest_verdict_rank(findings, target) < _gravest_verdict_rank(self._findings, target):
                 rules = sorted({f.rule for f in findings if f.target == target} - self.rules)
                 return f"{target} is worse off by it: rule {', '.join(rules)}; leave that target out"
         counts = [sum(f.rule in kind.rules for f in group) for group in (self._findings, findings)]
@@ -180,6 +180,6 @@ def _key(rewrite: Rewrite) -> tuple[str, str, str]:
     return rewrite.path, rewrite.node, rewrite.reason
 
 
-def _gravity(findings: Sequence[RuleFinding], target: str) -> int:
+def _gravest_verdict_rank(findings: Sequence[RuleFinding], target: str) -> int:
     """The place of the verdict about a target, the gravest first."""
     return list(TargetVerdict).index(verdict_of(findings, target))

@@ -116,7 +116,7 @@ def _without_id(port: Element) -> dict[str, str]:
     return {name: text for name, text in port.attrib.items() if name not in ("id", "names")}
 
 
-def state_part_sizes(places: IrPlaces) -> Iterator[Rewrite]:
+def correct_part_sizes(places: IrPlaces) -> Iterator[Rewrite]:
     """A scan output whose ``part_size`` is not the number of rows of its parts."""
     for ref, _, layer, path in places.loops:
         wrong = [entry for entry in port_map_entries(layer, "output") if _wrong_part_size(layer, entry) is not None]
@@ -145,7 +145,7 @@ def _state_part_sizes(model: EditableIr, net: IrGraph, layer: Element) -> None:
             entry.set("stride", str(-rows if entry.get("stride", "1").startswith("-") else rows))
 
 
-def cut_before_the_loop(places: IrPlaces) -> Iterator[Rewrite]:
+def cut_slices_before_loop(places: IrPlaces) -> Iterator[Rewrite]:
     """A slice that does not start at the front: the tensor is cut before the loop."""
     for ref, _, layer, path in places.loops:
         if any(_starts_later(entry) for entry in port_map_entries(layer, "input")):

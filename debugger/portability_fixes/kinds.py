@@ -11,7 +11,7 @@ from ..rewriting.editable_model import EditableIr, EditableModel, EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from . import body_fixes, control_fixes, ir_fixes, loop_fixes, operator_fixes
 from .ir_fixes import IrPlaces
-from .onnx_places import OnnxPlaces
+from .onnx_graph_edits import OnnxPlaces
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ FIX_KINDS: tuple[FixKind, ...] = (
         "B28 B37 B76",
         body_fixes.rename_inner_names,
     ),
-    _onnx("sort-body", "B36", body_fixes.sort_bodies),
+    _onnx("sort-body", "B36", body_fixes.sort_body_nodes),
     _onnx(
         "identity-for-output",
         "B7 B9 B40 B47 B49",
@@ -80,7 +80,7 @@ FIX_KINDS: tuple[FixKind, ...] = (
     ),
     _onnx("pass-true-condition", "B50 B73 T1 T3", control_fixes.pass_true_conditions),
     _onnx("limit-trip-count", "B14", control_fixes.limit_negative_trip_counts),
-    _onnx("no-trips", "B16", control_fixes.pass_no_trips),
+    _onnx("no-trips", "B16", control_fixes.pass_zero_trip_count),
     _onnx("flatten-softmax", "B35", operator_fixes.flatten_softmax),
     _onnx(
         "transpose-layout",
@@ -90,9 +90,9 @@ FIX_KINDS: tuple[FixKind, ...] = (
     _onnx(
         "state-activation-parameters",
         "B64",
-        operator_fixes.state_activation_parameters,
+        operator_fixes.write_activation_parameters,
     ),
-    _onnx("choose-booleans", "B59 B77", operator_fixes.choose_booleans),
+    _onnx("choose-booleans", "B59 B77", operator_fixes.replace_boolean_where),
     _onnx(
         "cast-around-operator",
         "B59",
@@ -106,28 +106,28 @@ FIX_KINDS: tuple[FixKind, ...] = (
     _onnx(
         "recurrent-as-loop",
         "B62 B63 B75",
-        loop_fixes.recurrent_operators_as_loops,
+        loop_fixes.convert_recurrent_operators_to_loops,
     ),
-    _onnx("scan-as-loop", "B21 B67 T7", loop_fixes.scans_as_loops),
+    _onnx("scan-as-loop", "B21 B67 T7", loop_fixes.convert_scans_to_loops),
     _onnx(
         "sequence-as-scan-output",
         "B57 B70 T8",
-        loop_fixes.sequences_as_scan_outputs,
+        loop_fixes.convert_sequences_to_scan_outputs,
     ),
     _onnx(
         "sequence-element-as-slice",
         "B57 B70 T8",
-        loop_fixes.sequence_elements_as_slices,
+        loop_fixes.convert_sequence_elements_to_slices,
     ),
     _onnx(
         "unroll-loop",
         "B8 B54 B57 T6 T5",
-        loop_fixes.unrolled_loops,
+        loop_fixes.unroll_loops,
     ),
     _ir("ir-positive-axis", "B23", ir_fixes.count_axes_from_the_front),
     _ir("ir-own-input-port", "B24", ir_fixes.separate_input_ports),
-    _ir("ir-part-size", "B46", ir_fixes.state_part_sizes),
-    _ir("ir-cut-before", "B22", ir_fixes.cut_before_the_loop),
+    _ir("ir-part-size", "B46", ir_fixes.correct_part_sizes),
+    _ir("ir-cut-before", "B22", ir_fixes.cut_slices_before_loop),
 )
 
 

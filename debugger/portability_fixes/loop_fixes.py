@@ -22,7 +22,7 @@ from ...runtime.modelfile.onnx_graph import (
 )
 from ...runtime.ops.recurrent_cells import GATE_COUNTS, STATE_NAMES, CellActivation, CellStep, parse_activations
 from ..rewriting.rewrite import Rewrite
-from .onnx_places import GraphEdit, GraphPlace, OnnxPlaces, rewrite
+from .onnx_graph_edits import GraphEdit, GraphPlace, OnnxPlaces, rewrite
 
 #: The first operator set with all that replaces a Scan: a Slice with steps.
 _OPSET_OF_SLICES = 10
@@ -42,7 +42,7 @@ _DEFAULT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", 
 # -- Scan as Loop
 
 
-def scans_as_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
+def convert_scans_to_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A Scan as a Loop that gathers its slices."""
     for place, node in places.nodes("Scan"):
         sliced = int(attribute_value(node, "num_scan_inputs", 0))
@@ -103,10 +103,10 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
     keep_only(node.attribute, [attribute for attribute in node.attribute if attribute.name == "body"])
     for port, (axis, is_reversed, rank) in enumerate(turns, states):
         if port < len(node.output) and node.output[port] and (axis or is_reversed):
-            _turn_rows(edit, node, port, axis, is_reversed, rank)
+            _reorder_scan_rows(edit, node, port, axis, is_reversed, rank)
 
 
-def _turn_rows(edit: GraphEdit, node: NodeProto, port: int, axis: int, is_reversed: bool, rank: int) -> None:
+def _reorder_scan_rows(edit: GraphEdit, node: NodeProto, port: int, axis: int, is_reversed: bool, rank: int) -> None:
     """Bring the rows of a scan output into the order and onto the axis of the Scan."""
     name = node.output[port]
     rows = node.output[port] = edit.fresh(f"{name}_rows")
@@ -144,7 +144,7 @@ def _padded(numbers: list[int], count: int) -> list[int]:
 # -- unrolled loops
 
 
-def unrolled_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
+def unroll_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A loop of a small constant number of iterations, as copies of its body."""
     for place, node in places.nodes("Loop"):
         trips = places.constant(place, node.input[0])
@@ -215,7 +215,7 @@ def _unsqueeze(edit: GraphEdit, key: str, source: str, name: str, opset: int) ->
 # -- sequences
 
 
-def sequences_as_scan_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
+def convert_sequences_to_scan_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A loop that appends to an empty sequence which is then joined: a scan output."""
     for place, node in places.nodes("ConcatFromSequence"):
         loop = next((other for other in place.proto.node if node.input[0] in other.output), None)
@@ -292,7 +292,7 @@ def _collect(edit: GraphEdit, key: str, sequence: str, rank: int) -> None:
     edit.replace(key, [onnx.helper.make_node("Reshape", [stacked, target], [key], edit.node(key).name)])
 
 
-def sequence_elements_as_slices(places: OnnxPlaces) -> Iterator[Rewrite]:
+def convert_sequence_elements_to_slices(places: OnnxPlaces) -> Iterator[Rewrite]:
     """The elements of a tensor that is split into equal parts, by number: slices of the tensor."""
     for place, node in places.nodes("SequenceAt"):
         outer: GraphPlace | None = place
@@ -396,7 +396,7 @@ class _StepNodes:
         return self.add_node(op_type, [x], name, **dict(zip(words, function.parameters, strict=False)))
 
 
-def recurrent_operators_as_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
+def convert_recurrent_operators_to_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
     """LSTM, GRU and RNN with constant weights as Loops, one for each direction."""
     for place, node in places.nodes("LSTM", "GRU", "RNN"):
         inputs = [*node.input, *[""] * (8 - len(node.input))]

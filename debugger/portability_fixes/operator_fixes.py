@@ -13,9 +13,9 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from ...runtime.modelfile.onnx_graph import attribute_value, bind_attributes, keep_only, node_key, redirect_reads
 from ...runtime.ops.activations import RECURRENT_ACTIVATIONS
 from ...runtime.ops.onnx_schemas import schema_for
-from ..portability.peer_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
+from ..portability.unsupported_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from ..rewriting.rewrite import Rewrite
-from .onnx_places import GraphEdit, OnnxPlaces, rewrite, type_code
+from .onnx_graph_edits import GraphEdit, OnnxPlaces, rewrite, type_code
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 _FLATTENED = ("Softmax", "LogSoftmax", "Hardmax")
@@ -88,7 +88,7 @@ def _transpose_layout(edit: GraphEdit, key: str) -> None:
     edit.replace(key, [node, *after])
 
 
-def state_activation_parameters(places: OnnxPlaces) -> Iterator[Rewrite]:
+def write_activation_parameters(places: OnnxPlaces) -> Iterator[Rewrite]:
     """activation_alpha and activation_beta, where the defaults are meant."""
     for place, node in places.nodes(*_RECURRENT):
         names = [word.decode().lower() for word in attribute_value(node, "activations", [])]
@@ -108,7 +108,7 @@ def _state(edit: GraphEdit, key: str, alphas: list[float], betas: list[float]) -
             node.attribute.append(onnx.helper.make_attribute(name, [float(value) for value in values]))
 
 
-def choose_booleans(places: OnnxPlaces) -> Iterator[Rewrite]:
+def replace_boolean_where(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A Where of Booleans by And, Or and Not."""
     for place, node in places.nodes("Where"):
         if all(places.dtype(place, name) == np.dtype(bool) for name in node.input[1:]):

@@ -15,7 +15,7 @@ from ...runtime.graph import MAIN, Graph, Loop, Node, Operation, System, Value, 
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
 from ...runtime.text import did_you_mean
-from ..compare.causes.narrow_types import largest_finite
+from ..compare.causes.narrow_type_headroom import largest_finite_number
 from ..compare.proof.delta_debugging import smaller_subsets
 from ..describe.node_text import NodeFormatter
 from ..describe.value_names import display_name
@@ -76,7 +76,7 @@ class _Trial:
         self.model, self.runs = model, runs
         self._reports_partial = reports_partial
         self._interrupted = False
-        kept = _selected(runs.nodes, keep, runs.type_name)
+        kept = _nodes_matching_patterns(runs.nodes, keep, runs.type_name)
         self.narrow = [node for node in _chosen(runs, only) if node not in kept]
         self.unsupported: list[Operation] = []
         self._described: dict[Operation, NodePrecision] = {}
@@ -102,7 +102,7 @@ class _Trial:
         }
         deadline = Deadline(seconds * _SINGLE_SHARE)
         for node in self.narrow:
-            error = None if deadline.passed or self._interrupted else self._error_alone(node)
+            error = None if deadline.passed or self._interrupted else self._error_of_single_narrow_node(node)
             self._described[node] = replace(self._describe(node), error=error)
         return Precision(
             self.model.name,
@@ -114,14 +114,14 @@ class _Trial:
             tuple(self._value(errors) for errors in lockstep.values.values()),
             tuple(sorted(self._described.values(), key=lambda node: 1.0 if node.error is None else -node.error)),
             tuple(map(self._describe, self.unsupported)),
-            first_loss=self._first_loss(lockstep.values.values()),
+            first_loss=self._first_error_beyond_rounding(lockstep.values.values()),
             parted=lockstep.parted,
             failure="" if run.error is None else str(run.error),
             runs=self.runs.count,
             interrupted=self._interrupted,
         )
 
-    def _error_alone(self, node: Operation) -> float | None:
+    def _error_of_single_narrow_node(self, node: Operation) -> float | None:
         """The error where only this node is narrow; None after Ctrl-C."""
         try:
             return self.runs.error(self.runs.run([node]))
@@ -187,7 +187,7 @@ class _Trial:
 
     def _value(self, errors: ValueErrors) -> ValuePrecision:
         relative = errors.by_metric["relative"]
-        largest = math.inf if self.runs.type_name == QUANTISED_TYPE else largest_finite(self.runs.type_name)
+        largest = math.inf if self.runs.type_name == QUANTISED_TYPE else largest_finite_number(self.runs.type_name)
         producer = self._formatter.origins.get(errors.value)
         return ValuePrecision(
             display_name(errors.value),
@@ -200,10 +200,10 @@ class _Trial:
             errors.overflow,
             errors.underflow,
             {name: tuple(series) for name, series in errors.by_metric.items() if name != "relative"},
-            _dead_digits(relative[-1] if relative else 0.0, self.runs.type_name),
+            _wrong_digits(relative[-1] if relative else 0.0, self.runs.type_name),
         )
 
-    def _first_loss(self, values: Iterable[ValueErrors]) -> FirstLoss | None:
+    def _first_error_beyond_rounding(self, values: Iterable[ValueErrors]) -> FirstLoss | None:
         """The first error beyond rounding; values are in the order in which they are computed. Loops come first."""
         threshold = _BEYOND_ROUNDING * 10.0 ** -_DECIMAL_DIGITS[self.runs.type_name]
         losses = []
@@ -230,7 +230,7 @@ def _chosen(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
         UsageError: there are none.
     """
     if only or runs.type_name != QUANTISED_TYPE:
-        return _selected(runs.nodes, only or ["*"], runs.type_name)
+        return _nodes_matching_patterns(runs.nodes, only or ["*"], runs.type_name)
     products = [node for node in runs.nodes if node.op_type in PRODUCTS]
     if not products:
         raise UsageError(
@@ -239,7 +239,7 @@ def _chosen(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
     return products
 
 
-def _selected(nodes: Sequence[Operation], patterns: Sequence[str], type_name: str) -> list[Operation]:
+def _nodes_matching_patterns(nodes: Sequence[Operation], patterns: Sequence[str], type_name: str) -> list[Operation]:
     """The nodes whose names match any of the patterns.
 
     Raises:
@@ -278,7 +278,7 @@ def _growth_factor(errors: Sequence[float]) -> float | None:
     return float(np.exp(math.log(end / begin) / (last - first)))
 
 
-def _dead_digits(error: float, type_name: str) -> float:
+def _wrong_digits(error: float, type_name: str) -> float:
     """The decimal digits of a type that are wrong with a relative error."""
     digits = _DECIMAL_DIGITS[type_name]
     return 0.0 if error == 0 else min(digits, max(0.0, digits + math.log10(error))) if error < math.inf else digits

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...runtime.graph import MAIN
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
 from .quantised_graph import QUANTISED_TYPE, SCHEME
 from .runs import METRICS, Errors

@@ -216,7 +216,7 @@ class LockstepErrors:
     values: Mapping[tuple[str, Value], ValueErrors]
     parted: str = ""
 
-    def of_loop(self, path: str) -> Sequence[ValueErrors]:
+    def errors_of_loop(self, path: str) -> Sequence[ValueErrors]:
         """Those of a loop's body."""
         return [errors for (loop, _), errors in self.values.items() if loop == path]
 

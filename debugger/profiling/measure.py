@@ -63,7 +63,7 @@ def measure_run(
     if run.stopped_by is not None and not is_limited:
         raise (InterruptError if run.stopped_by is StoppedBy.INTERRUPT else LimitError)(run.message)
     measurement = Measurement(Engine(model.plan), model.check(inputs), max_iterations, machine)
-    measurement.run_for(seconds)
+    measurement.measure_for(seconds)
     return _build_profile(model, measurement, (*run.notes, *([f"{run.message}: measured up to there"] * is_limited)))
 
 
@@ -143,7 +143,7 @@ class Measurement:
             [min(seconds) for seconds in loops],
         )
 
-    def run_for(self, seconds: float) -> None:
+    def measure_for(self, seconds: float) -> None:
         """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
         self._run()
         *_, complete = self._repeat(lambda: self._timed_run(1), seconds * 0.1)  # in the first ones nodes may be bound
@@ -261,11 +261,11 @@ class Measurement:
         stops = []
         for event, index in self._events():
             iteration = self.engine.loop_state(index)[0] if event != "end" else 0
-            works = {} if self.machine is None else dict(self._works())
+            works = {} if self.machine is None else dict(self._work_by_node())
             stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._sizes(index), works))
         return stops
 
-    def _works(self) -> Iterator[tuple[int, NodeWork]]:
+    def _work_by_node(self) -> Iterator[tuple[int, NodeWork]]:
         """What the last call of each node did, where it is known."""
         tensor = self.engine.memory.dtype_and_shape
         nodes = {pc: step for pc, step in enumerate(self.plan.code) if isinstance(step.node, Operation)}

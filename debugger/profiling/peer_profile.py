@@ -31,7 +31,7 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     """
     side = ModelSide(model, inputs)
     try:
-        job, is_qualified = _qualified_job(model_job(side))
+        job, is_qualified = _job_with_unique_node_names(model_job(side))
         plain, measured = (
             _measure(peer, side, replace(job, measure_nodes=measure_nodes), seconds * share)
             for measure_nodes, share in ((False, _PLAIN_SHARE), (True, 1 - _PLAIN_SHARE))
@@ -46,7 +46,7 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
         return [f"{loop} ▸ {name}" if is_qualified else name for name in own_names]
 
     node_names = [full_names(node.loop, node.members or (node.name,)) for node in profile.nodes]
-    paths = [file_path(loop.path) for loop in profile.loops]
+    paths = [node_path_in_file(loop.path) for loop in profile.loops]
     loop_names = [path if is_qualified else path.rpartition(" ▸ ")[2] for path in dict.fromkeys(paths)]
     # A name that occurs twice says nothing.
     counts = Counter([*loop_names, *chain.from_iterable(node_names)])
@@ -90,7 +90,7 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     return replace(profile, nodes=own_nodes, loops=loops, peer=result, notes=notes)
 
 
-def _qualified_job(job: Job) -> tuple[OnnxJob | IrJob, bool]:
+def _job_with_unique_node_names(job: Job) -> tuple[OnnxJob | IrJob, bool]:
     """The job; where nodes have no names, or the same in two loops, with names that contain the loop: onnxruntime
     numbers nodes without one in its own way."""
     assert isinstance(job, OnnxJob | IrJob)
@@ -110,7 +110,7 @@ def _qualified_job(job: Job) -> tuple[OnnxJob | IrJob, bool]:
     return make_onnx_job(model), True
 
 
-def file_path(path: str) -> str:
+def node_path_in_file(path: str) -> str:
     """The path of the node in the file: of an LSTM in two directions, each is a loop."""
     return path.removesuffix("/forward").removesuffix("/reverse")
 

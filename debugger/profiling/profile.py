@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ...runtime.graph import MAIN
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.text import count_text, duration_text, escape_unprintable, size_text
 from .roofline import MachineLimits, NodeRoofline
 
@@ -359,13 +359,13 @@ def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:
         f"{duration_text(loop.seconds)} ({_share(loop.seconds, profile.seconds)}){each}; "
         f"its boundaries {_share(loop.boundary_seconds, loop.seconds)}{peer}"
     )
-    growth = growth_of([segment.seconds for segment in loop.segments])
+    growth = significant_growth([segment.seconds for segment in loop.segments])
     if growth is not None:
         least = _GROWING_NODE_SHARE * (growth[1] - growth[0])
         nodes = [node for node in profile.nodes if node.loop.startswith(loop.path) and _growth_seconds(node) >= least]
         nodes.sort(key=lambda node: -_growth_seconds(node))
         reasons = "".join(
-            f"; {_node_title(node)} {_growth_text(growth_of(node.seconds_by_segment))}" for node in nodes[:3]
+            f"; {_node_title(node)} {_growth_text(significant_growth(node.seconds_by_segment))}" for node in nodes[:3]
         )
         yield f"  grows: {_growth_text(growth)} an iteration{reasons}"
     values = sorted(loop.values, key=lambda value: (not value.grows, -value.last_bytes))
@@ -376,7 +376,7 @@ def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:
         yield f"  and {len(rest)} more, {size_text(sum(value.last_bytes for value in rest))}"
 
 
-def growth_of(seconds: Sequence[float]) -> tuple[float, float] | None:
+def significant_growth(seconds: Sequence[float]) -> tuple[float, float] | None:
     """The mean of the first and of the last quarter of the segments, if the latter take longer by a fifth or more."""
     count = len(seconds) // _GROWTH_SHARE
     if count == 0:
@@ -386,7 +386,7 @@ def growth_of(seconds: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _growth_seconds(node: NodeProfile) -> float:
-    growth = growth_of(node.seconds_by_segment)
+    growth = significant_growth(node.seconds_by_segment)
     return growth[1] - growth[0] if growth is not None else 0.0
 
 

@@ -75,7 +75,7 @@ class MachineLimits:
         return NodeRoofline(flops, work.nbytes / seconds, self.min_seconds(work) / seconds)
 
 
-def fastest_run(run: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+def fastest_run_seconds(run: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
     """Return the seconds of one run, the minimum of some rounds. ``clock``: CPU time by default."""
     run()
     started = clock()
@@ -97,9 +97,9 @@ def measure_machine(clock: Callable[[], float] = time.process_time) -> MachineLi
     for size in WEIGHT_SIZES_KIB:
         rows = size * 1024 // 4 // 512
         weights, x = np.ones((512, rows), np.float32), np.ones(512, np.float32)
-        bandwidth[size] = weights.nbytes / fastest_run(lambda x=x, weights=weights: x @ weights, clock)  # type: ignore[misc]
+        bandwidth[size] = weights.nbytes / fastest_run_seconds(lambda x=x, weights=weights: x @ weights, clock)  # type: ignore[misc]
     a = np.ones((_PRODUCT_SIZE, _PRODUCT_SIZE), np.float32)
-    return MachineLimits(bandwidth, 2 * _PRODUCT_SIZE**3 / fastest_run(lambda: a @ a, clock))
+    return MachineLimits(bandwidth, 2 * _PRODUCT_SIZE**3 / fastest_run_seconds(lambda: a @ a, clock))
 
 
 def node_work(node: Operation, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> NodeWork | None:

@@ -44,7 +44,7 @@ def save_timeline(profile: Profile, path: Path) -> None:
         UsageError: the file cannot be written.
     """
     events = list(_events(profile))
-    make = _speedscope if path.name.endswith(_SPEEDSCOPE_SUFFIX) else _trace_events
+    make = _speedscope_json if path.name.endswith(_SPEEDSCOPE_SUFFIX) else _trace_events_json
     try:
         write_text(path, json.dumps(make(profile, events), allow_nan=False))
     except OSError as error:
@@ -92,7 +92,7 @@ def _title(node: NodeProfile) -> str:
     return f"{node.op_type} {node.name}"
 
 
-def _trace_events(profile: Profile, events: list[_Event]) -> dict[str, Any]:
+def _trace_events_json(profile: Profile, events: list[_Event]) -> dict[str, Any]:
     """The JSON object format of trace events, in microseconds."""
     return {
         "displayTimeUnit": "ns",
@@ -112,7 +112,7 @@ def _trace_events(profile: Profile, events: list[_Event]) -> dict[str, Any]:
     }
 
 
-def _speedscope(profile: Profile, events: list[_Event]) -> dict[str, Any]:
+def _speedscope_json(profile: Profile, events: list[_Event]) -> dict[str, Any]:
     """An evented profile of speedscope, in microseconds."""
     frames: dict[str, int] = {}
     rows: list[dict[str, Any]] = []

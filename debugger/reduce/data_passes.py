@@ -25,7 +25,7 @@ def shorten_axes(run: ReductionSession) -> bool:
     for length in sorted(_axis_lengths(run), reverse=True):
         changed |= any(
             run.attempt(_cut_all_axes(run, length, part, shapes))
-            for part in _axis_pieces(length, _worst_index(run))
+            for part in _axis_pieces(length, _largest_difference_index(run))
             for shapes in (True, False)
         )
     for name in [*run.best.inputs, *run.main_document.constants()]:
@@ -42,7 +42,7 @@ def _shorten_array_axes(run: ReductionSession, name: str) -> bool:
         if array is None or axis >= array.ndim:
             break
         length = array.shape[axis]
-        parts = _axis_pieces(length, _worst_index(run)) if length > 1 else ()
+        parts = _axis_pieces(length, _largest_difference_index(run)) if length > 1 else ()
         changed |= any(run.attempt(_replace_data(run, {name: _slice_axis(array, axis, part)})) for part in parts)
     return changed
 
@@ -110,7 +110,7 @@ def _as_array(data: Any) -> Array | None:
     return data if isinstance(data, np.ndarray) else None
 
 
-def _worst_index(run: ReductionSession) -> tuple[int, ...]:
+def _largest_difference_index(run: ReductionSession) -> tuple[int, ...]:
     """The index of the largest difference."""
     return run.observation.delta.worst_index
 

@@ -74,7 +74,7 @@ def find_peer_disagreement(
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
     if model.graph.is_over_requests:
         return _find_in_request(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
-    full, limit = _whole_model(model, inputs, cap)
+    full, limit = _whole_model_and_limit(model, inputs, cap)
     predicate = PeerDisagreement(peer, tolerance, limit)
     candidate: ReductionCandidate | None = _with_assigned_outputs(full)
     result = predicate(full)
@@ -144,7 +144,7 @@ def find_model_difference(
             expected=str(left.graph.system),
             got=str(right.graph.system),
         )
-    left_candidate, limit = _whole_model(left, own_inputs(inputs, left), cap)
+    left_candidate, limit = _whole_model_and_limit(left, own_inputs(inputs, left), cap)
     other = document_from_model(right)
     if isinstance(other, OnnxDocument):
         unify_names(left, right, inputs, other.proto)
@@ -170,7 +170,7 @@ def find_breakpoint_hit(model: Model, inputs: Mapping[str, Data], text: str, cap
         UsageError: the expression is invalid for the model.
         ExecutionError, LimitError: the model does not run.
     """
-    full, limit = _whole_model(model, inputs, cap)
+    full, limit = _whole_model_and_limit(model, inputs, cap)
     if text.strip() == "nan":
         return _find_nonfinite(model, full, limit)
     predicate = BreakpointHit(f"if {text}", limit)
@@ -191,7 +191,7 @@ def find_command_success(
         ExecutionError, LimitError: the model does not run.
     """
     predicate = CommandTest(command, timeout, cap)
-    full, predicate.limit = _whole_model(model, inputs, cap)
+    full, predicate.limit = _whole_model_and_limit(model, inputs, cap)
     result = predicate(full)
     if result is None:
         raise NothingFoundError(
@@ -226,7 +226,7 @@ def read_document(path: Path, weights: Path | None = None) -> Document:
     return IrDocument.read(path, weights)
 
 
-def _whole_model(model: Model, inputs: Mapping[str, Data], cap: int | None) -> tuple[ReductionCandidate, int]:
+def _whole_model_and_limit(model: Model, inputs: Mapping[str, Data], cap: int | None) -> tuple[ReductionCandidate, int]:
     """The whole model, and the maximum number of iterations of its loops."""
     if model.graph.is_over_requests:
         raise UsageError(f"{model.name}: several requests are compared with a runtime alone")

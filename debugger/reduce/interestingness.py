@@ -19,11 +19,11 @@ from ...runtime.graph import walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
 from ..compare.live_peer.model_job import run_model
-from ..compare.live_peer.peer_limits import exceeds_int32, unsupported_by_peer
+from ..compare.live_peer.peer_limits import exceeds_int32, unsupported_value_kind
 from ..compare.live_peer.peer_precision import openvino_tolerance
 from ..compare.running.value_comparison import Delta, Tolerance, compare, dtype_kind
-from ..peers.command import INPUTS_FOLDER, last_words, write_inputs
-from ..peers.command_line import PLACEHOLDERS, fill_in, split_command
+from ..peers.command_template import PLACEHOLDERS, fill_command_placeholders, split_command
+from ..peers.external_program import INPUTS_FOLDER, output_tail, write_inputs
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError
 from .documents.document import Document, ReductionCandidate
@@ -132,7 +132,7 @@ class PeerDisagreement(InterestingnessTest):
         if (
             expected is None
             or _is_random_model(document.build_model())
-            or any(unsupported_by_peer(value, self.peer.name) for value in inputs.values())
+            or any(unsupported_value_kind(value, self.peer.name) for value in inputs.values())
         ):
             return None
         try:
@@ -194,7 +194,7 @@ class CommandTest(InterestingnessTest):
             path = document.save(folder, "model")
             values = {"{model}": str(path), "{inputs}": str(folder / INPUTS_FOLDER)}
             write_inputs(folder / INPUTS_FOLDER, inputs, document.outputs)
-            self.failure = self._run([fill_in(word, values) for word in self._words])
+            self.failure = self._run([fill_command_placeholders(word, values) for word in self._words])
         return None if self.failure else Observation("command", text=self.command, outputs=expected)
 
     def _run(self, words: Sequence[str]) -> str:
@@ -205,7 +205,7 @@ class CommandTest(InterestingnessTest):
             raise UsageError(f"'{words[0]}' cannot be started: {error.strerror}") from None
         if process is None:
             return f"no end within {self.timeout:g} s"
-        message = last_words(process.stderr or process.stdout)
+        message = output_tail(process.stderr or process.stdout)
         return f"exit status {process.returncode}: {message}" if process.returncode else ""
 
 

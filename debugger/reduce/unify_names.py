@@ -13,7 +13,7 @@ from ...runtime.graph import Graph, Value, bodies
 from ...runtime.model import Model
 from ...runtime.modelfile.onnx_graph import all_names, walk_graphs
 from ...runtime.text import fresh_name
-from ..compare.alignment.edit_script import script_of
+from ..compare.alignment.edit_script import build_edit_script
 from ..compare.alignment.model_alignment import ModelAlignment
 from ..compare.running.loop_matching import match_loops
 from ..compare.running.map_inputs import own_inputs
@@ -68,7 +68,7 @@ def _corresponding_values(left: Model, right: Model, inputs: Mapping[str, Any]) 
     pairs = match_loops(sides[0].loops, sides[1].loops, {}).pairs
     loops = [(p.left.loop, p.right.loop) for p in pairs if p.left.loop is not None and p.right.loop is not None]
     alignment = ModelAlignment(left.graph, right.graph, loops)
-    script = script_of(alignment)
+    script = build_edit_script(alignment)
     matches = [*script.matched.items(), *script.aligned.items()]
     matches += zip(left.graph.outputs, right.graph.outputs, strict=False)
     for a, b in matches:

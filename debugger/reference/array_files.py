@@ -21,7 +21,7 @@ from ...runtime.dtypes import npy_storage_dtype
 from ...runtime.errors import InputError, file_error, one_line
 from ...runtime.graph import ANY_TYPE, Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
-from ...runtime.stable_file import open_regular_file, path_inside_folder
+from ...runtime.safe_file_reading import open_regular_file, path_inside_folder
 from ...runtime.text import count_text
 
 #: The name of float8_e5m2 in the header of an array.
@@ -42,7 +42,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; save arrays by name with np.savez")
-        return {name: read_entry(path, archive, name, ANY_TYPE) for name in archive.files}
+        return {name: read_archive_array(path, archive, name, ANY_TYPE) for name in archive.files}
 
 
 def read_test_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
@@ -51,7 +51,7 @@ def read_test_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     Raises:
         InputError: more files than the model has outputs, or an unreadable one.
     """
-    return _read_numbered(path, "output", ports)
+    return _read_numbered_tensors(path, "output", ports)
 
 
 def read_test_inputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
@@ -60,7 +60,7 @@ def read_test_inputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     Raises:
         InputError: no files, more than the model has inputs, or an unreadable one.
     """
-    values = _read_numbered(path, "input", ports)
+    values = _read_numbered_tensors(path, "input", ports)
     if not values and ports:
         sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
         hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
@@ -84,9 +84,9 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
             name, _, number = entry.rpartition(".")
             if entry in types or not (isinstance(_unwrap_optional(types.get(name)), SequenceType) and number.isdigit()):
                 # Values that are not in the model are not read; only their names are reported.
-                values[entry] = read_entry(path, archive, entry, types[entry]) if entry in types else None
+                values[entry] = read_archive_array(path, archive, entry, types[entry]) if entry in types else None
             else:
-                elements.setdefault(name, {})[int(number)] = read_entry(path, archive, entry, types[name])
+                elements.setdefault(name, {})[int(number)] = read_archive_array(path, archive, entry, types[name])
         for name, parts in elements.items():
             values[name] = [parts[number] for number in sorted(parts)]
         return values
@@ -96,7 +96,7 @@ def _unwrap_optional(port_type: ValueType | None) -> ValueType | None:
     return port_type.element if isinstance(port_type, OptionalType) else port_type
 
 
-def _read_numbered(path: Path, prefix: str, ports: Sequence[Port]) -> dict[str, Data]:
+def _read_numbered_tensors(path: Path, prefix: str, ports: Sequence[Port]) -> dict[str, Data]:
     """The tensors of a folder of test data whose file names begin with ``prefix``, by their names in the model."""
     files = {}
     for file in path.iterdir():
@@ -138,7 +138,7 @@ def open_arrays(path: Path) -> Iterator[Any]:
             yield loaded
 
 
-def read_entry(path: Path, archive: Any, name: str, port_type: ValueType) -> Array:
+def read_archive_array(path: Path, archive: Any, name: str, port_type: ValueType) -> Array:
     """Return one array of an archive.
 
     Raises:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Graph, If, Loop, Node, TensorType, Value, bodies, captured_values
-from .name_numbering import NumberingAlignment, align_numbering, numbers_are_evidence, split_number
+from .numbered_name_matching import NumberingAlignment, align_numbering, numbers_are_evidence, split_number
 from .program_track import ProgramTrack
 from .reference import Reference, Track, TrackMatch
 from .sequence_alignment import align_sequences, similarity_matrix
@@ -133,7 +133,7 @@ class _GraphMatcher:
     def __post_init__(self) -> None:
         self._nodes = dict(_walk_nodes(self.graph, ()))
         self._program_nodes, self._model_groups = self._collect_program_nodes(), self._collect_model_groups()
-        _fill_reads(self._program_nodes, self._model_groups)
+        _set_operands(self._program_nodes, self._model_groups)
 
     def walk_matchers(self) -> Iterator[_GraphMatcher]:
         """Yield this matcher and those of its loops."""
@@ -240,7 +240,7 @@ def _operator_kind(name: str) -> str:
     return "scan" if kind == "map_impl" else kind
 
 
-def _fill_reads(calls: Sequence[_ProgramNode], groups: Sequence[_ModelNodeGroup]) -> None:
+def _set_operands(calls: Sequence[_ProgramNode], groups: Sequence[_ModelNodeGroup]) -> None:
     """Set the operands of both; nodes of a kind that the model does not have are skipped to their own operands."""
     makers = {value: group for group in groups for node in group.nodes for value in node.outputs if value is not None}
     for group in groups:

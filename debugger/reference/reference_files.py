@@ -24,7 +24,7 @@ from ...runtime.errors import InputError, UnsupportedError, file_error, one_line
 from ...runtime.graph import Array
 from ...runtime.input_validation import Data
 from ...runtime.model import Port
-from ...runtime.stable_file import open_regular_file
+from ...runtime.safe_file_reading import open_regular_file
 from .array_files import read_arrays, read_test_inputs, read_test_outputs
 from .reference import Key, Reference, Track
 

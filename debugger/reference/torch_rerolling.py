@@ -52,7 +52,7 @@ def reroll_loops(
         tracks = {node.name: track for node, track in graphs[path]}
         for rounds in find_repeats([node_token(node) for node in nodes]):
             copies: dict[Key, Sequence[Any]] = {(k,): [nodes[i] for i in indices] for k, indices in enumerate(rounds)}
-            loop = UnrolledLoop(copies, tracks).group_nested()
+            loop = UnrolledLoop(copies, tracks).outer_loop_if_nested()
             if loop.is_loop():
                 folding.add_loop(loop, loop.outer_loop)
     return result

@@ -85,7 +85,7 @@ class UnrolledLoop:
         loops = (UnrolledLoop(iterations, self._tracks) for iterations in entries.values())
         yield from (loop for loop in loops if loop.is_loop())
 
-    def group_nested(self) -> UnrolledLoop:
+    def outer_loop_if_nested(self) -> UnrolledLoop:
         """If all nodes are in the inner of two loops, return the outer one: its iterations share an index, and another
         index restarts in each."""
         indices = list(self._constant_arguments())

@@ -22,10 +22,10 @@ from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.frontends.openvino.ir_document import IrXml
 from ...runtime.graph import Array
 from ...runtime.model import Model, load
-from ...runtime.modelfile.ir import ALIGNMENT_BYTES, write_ir
 from ...runtime.modelfile.ir_graph import Element, IrGraph, add_port, port_precision, set_port_shape
 from ...runtime.modelfile.onnx_graph import sort_nodes
-from ...runtime.modelfile.onnx_storage import copy_external_data, is_external, read_source, tensors
+from ...runtime.modelfile.onnx_storage import copy_external_data, is_external, read_without_external_data, tensors
+from ...runtime.modelfile.openvino_ir import ALIGNMENT_BYTES, write_ir
 
 #: ONNX's checker takes one message.
 _MAX_CHECKED_BYTES = 1 << 28
@@ -166,6 +166,6 @@ def open_editable(path: Path, weights: Path | None = None) -> EditableModel:
             expected="an ONNX model or an OpenVINO IR",
             got="a script",
         )
-    proto = read_source(path)
+    proto = read_without_external_data(path)
     sort_nodes(proto.graph)
     return EditableOnnx(path, proto)

@@ -13,10 +13,10 @@ from ...runtime.frame import CarriedValue, FrameValues, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
 from ...runtime.graph.slicing import normalize_axis, pad_scan_output
 from ..describe.value_names import display_name, quote, scan_names
-from ..expression.language import ScopeError, UnknownNameError
+from ..expression.expression import ScopeError, UnknownNameError
 from ..frame_protocol import FrameProtocol, IterationLookup
-from ..statistics.tensor_ref import TensorRef
-from .sequence_text import sequence_text
+from ..statistics.tensor_statistics import TensorRef
+from .tensorrt_sequence_text import sequence_text
 
 __all__ = ["FrameScope", "IterationLookup", "ScopeError", "UnknownNameError"]
 
@@ -235,7 +235,7 @@ class FrameScope:
         return self._iteration_shown(name)
 
     def sequence_text_of(self, name: str) -> str:
-        """Return the required elements of a value of a TensorRT loop (sequence_text.py); else ""."""
+        """Return the required elements of a value of a TensorRT loop (tensorrt_sequence_text.py); else ""."""
         if name not in self._names:
             return ""
         name = self._canonical_name(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...runtime.api_boundary import call_user
+from ...runtime.api_boundary import call_user_function
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.frame import frame_reader
 from ...runtime.graph import Node, TensorType
@@ -22,7 +22,7 @@ from ...runtime.session_lock import SessionLock
 from ..breakpoints.breakpoint import NODE_RESULT_TRIGGERS, Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.symbol_table import SymbolTable
-from ..expression.language import Expression
+from ..expression.expression import Expression
 from ..frame_protocol import FrameReader
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
 from .boundary import Boundary
@@ -333,7 +333,7 @@ class Controller(ABC):
     def emit_log(self, text: str) -> None:
         """Deliver the text of a logpoint."""
         if self.on_log is not None:
-            call_user(self.on_log, text)
+            call_user_function(self.on_log, text)
         else:
             self.logged.append(text)
 
@@ -346,10 +346,10 @@ class Controller(ABC):
                     breakpoint_.already_tested = False
                 hits = self.breakpoints.find_hits(self.frame)
                 if hits:
-                    self.stop = self.hit_stop(hits)
+                    self.stop = self.stop_for_hits(hits)
             return self.stop
 
-    def hit_stop(self, hits: list[Breakpoint], here: Stop | None = None) -> Stop:
+    def stop_for_hits(self, hits: list[Breakpoint], here: Stop | None = None) -> Stop:
         """The stop for breakpoints that hit here; a NaN breakpoint names the node of origin, if possible. ``here``:
         the stop for the position in place of the default one."""
         titles = []

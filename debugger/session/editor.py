@@ -17,7 +17,7 @@ from ...runtime.graph import Loop, Value
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.constant_folding import ConstantFolder
 from ..describe.value_names import mask_quoted, quote
-from ..expression.language import AssignmentTarget, format_value, parse, parse_target, replace_value
+from ..expression.expression import AssignmentTarget, format_value, parse, parse_target, replace_value
 from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
 from .timeline import EditRecord

@@ -25,7 +25,7 @@ from ..statistics.value_history import Evolution
 from .boundary import Boundary
 from .controller import Controller
 from .live_status import LiveStatus
-from .positions import Position, nodes_until
+from .positions import Position, step_nodes_until
 from .session_frames import LiveFrameReader
 from .stop import (
     Reason,
@@ -37,7 +37,7 @@ from .stop import (
     no_hit_stop,
     no_iteration_text,
     origin_stop,
-    stop_in,
+    stop_in_frame,
 )
 from .timeline import Branch, Timeline
 
@@ -321,7 +321,7 @@ class LiveController(Controller):
     def switch(self, number: int) -> Stop:
         timeline = self._timeline
         branch = timeline.branch_numbered(number)
-        timeline.update_tip()
+        timeline.update_branch_tip()
         return self.travel(lambda: timeline.go_to(branch.tip, branch))
 
     @property
@@ -401,11 +401,11 @@ class LiveController(Controller):
                 self._installer.uninstall()
             self._allow_infinite_loops()
         if hits:
-            self.stop = self.hit_stop(hits)
+            self.stop = self.stop_for_hits(hits)
             self._outputs = None
         elif event in ("node", "boundary"):
             self.stop = self._stop_for(event)
-        self._timeline.update_tip()
+        self._timeline.update_branch_tip()
         if self.is_at_boundary():
             self._timeline.save_checkpoint(cheap=True)
         return self.stop
@@ -417,7 +417,7 @@ class LiveController(Controller):
         except LimitError:
             # Not an error of the model: the command is rejected.
             self.stop = self.stop_here()
-            self._timeline.update_tip()
+            self._timeline.update_branch_tip()
             raise
         except LoopdbgError as error:
             self.stop = error_stop(error)
@@ -490,14 +490,14 @@ class LiveController(Controller):
         self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
         producer, frame = None, self.frame
         before = frame.values.read_all(() if frame.loop is None else frame.loop.body.inputs)
-        for position in nodes_until(self.engine, here):
-            if producer is not None and breakpoint_.node_gave_it(self.frame, producer, before):
+        for position in step_nodes_until(self.engine, here):
+            if producer is not None and breakpoint_.is_triggered_by_node(self.frame, producer, before):
                 break
             producer = self._node_at(position[-1])
         if producer is None:
             self._move(lambda: timeline.go_to(here))
             return None
-        if self.position == here and not breakpoint_.node_gave_it(self.frame, producer, before):
+        if self.position == here and not breakpoint_.is_triggered_by_node(self.frame, producer, before):
             return None
         if last_test is not None:
             breakpoint_.suppress_repeated_hit(last_test)
@@ -509,9 +509,9 @@ class LiveController(Controller):
         boundary = self.is_at_boundary()
         for breakpoint_ in breakpoints:
             if breakpoint_.is_in_main_graph:
-                breakpoint_.prime_at(self._frame(MAIN_GRAPH))
+                breakpoint_.record_baseline_at(self._frame(MAIN_GRAPH))
             elif boundary:
-                breakpoint_.prime_at(self.frame)
+                breakpoint_.record_baseline_at(self.frame)
 
     def prime_all(self) -> None:
         self.prime_breakpoints(*self.breakpoints)
@@ -522,7 +522,7 @@ class LiveController(Controller):
         Raises:
             ExecutionError, MemoryError: it failed on the way; the session is back at its old position.
         """
-        self._timeline.update_tip()
+        self._timeline.update_branch_tip()
         old_position, branch = self.position, self._timeline.current_branch
         try:
             self._move(move)
@@ -578,7 +578,7 @@ class LiveController(Controller):
 
     def reverse_continue(self) -> Stop:
         timeline = self._timeline
-        timeline.update_tip()
+        timeline.update_branch_tip()
         try:
             arm = partial(self._installer.install, self.breakpoints)
             hit = timeline.reverse_search(arm, self._installer.uninstall, self.prime_all, self._hits_with_details)
@@ -592,7 +592,7 @@ class LiveController(Controller):
         self._move(lambda: timeline.go_to(position, force=True))
         for breakpoint_, change, failure in details:
             breakpoint_.change_text, breakpoint_.failure = change, failure
-        self.stop = self.hit_stop([breakpoint_ for breakpoint_, _, _ in details])
+        self.stop = self.stop_for_hits([breakpoint_ for breakpoint_, _, _ in details])
         return self.stop
 
     def _hits_with_details(self) -> list[tuple[Breakpoint, str, str]] | None:
@@ -622,10 +622,10 @@ class LiveController(Controller):
                 text += f" in iteration {frame.iteration} of {loop_label(frame.loop)}"
             elif not self.model.loops:
                 text += "; the model has no loop"
-            return stop_in(frame, Reason.NODE, text, node)
+            return stop_in_frame(frame, Reason.NODE, text, node)
         if event == "limit":
             text = f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations"
-            return stop_in(frame, Reason.LIMIT, text)
+            return stop_in_frame(frame, Reason.LIMIT, text)
         return interrupt_stop(frame) if event == "interrupt" else boundary_stop(frame)
 
 

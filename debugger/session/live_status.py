@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from ...runtime.engine.engine import Engine
 from ...runtime.engine.history.value_history import HistoryView
+from ...runtime.frame_internals import max_trip_count
 from ...runtime.graph import Array, Loop, ScanOutput, Value
 from ...runtime.graph.slicing import normalize_axis, scan_output_shape
-from ...runtime.loop_view import max_trip_count
-from ..describe.condition import DecidingComparison, deciding_comparison
+from ..describe.condition_analysis import DecidingComparison, deciding_comparison
 from ..statistics.sampling import (
     ElementSample,
     fold_elements,
@@ -25,7 +25,7 @@ from ..statistics.sampling import (
     sample_elements,
     sample_scalars,
 )
-from ..statistics.tensor_ref import REFERENCE_MIN_BYTES
+from ..statistics.tensor_statistics import REFERENCE_MIN_BYTES
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, Numbers, Series, ValueHistory
 
 #: Sampling interval, how long sampling continues after the last request, and its maximum share of the run time.
@@ -244,7 +244,7 @@ class LiveStatusSampler:
         self._latest = {}
 
     @property
-    def is_due(self) -> bool:
+    def is_sample_due(self) -> bool:
         """Whether the engine should stop at the next boundary for a sample."""
         now = time.monotonic()
         return now - self._requested_time < _DEMAND_TIMEOUT_SECONDS and now - self._sampled_time > max(
@@ -253,7 +253,7 @@ class LiveStatusSampler:
 
     def sample_if_due(self) -> None:
         """Called by the engine's thread at a boundary."""
-        if not self.is_due:
+        if not self.is_sample_due:
             return
         # Thread time excludes other threads.
         start = time.thread_time()

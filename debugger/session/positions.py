@@ -65,7 +65,7 @@ def run_to(engine: Engine, target: Position) -> None:
         raise NonDeterminismError(f"the execution did not come by {target} again, but came to {engine.position}")
 
 
-def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
+def step_nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
     """Step through the nodes of the current body up to a later position; an inner loop is one node.
 
     Yields each position before the target at which a node runs next.

@@ -4,7 +4,7 @@ A session has one :class:`.controller.Controller`, of a live run (:mod:`.live_co
 (:mod:`..trace.replay_controller`). Every step runs until a stop and returns a :class:`Stop` with its reason. A session
 may be driven from any thread, by one at a time; :meth:`Session.interrupt` may be called from any thread at any time.
 
-Some commands are implemented in packages that this one does not import: see :mod:`...runtime.plugin_registry`.
+Some commands are implemented in packages that this one does not import: see :mod:`...runtime.lazy_function_registry`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from ...runtime.api_boundary import public, public_class
 from ...runtime.errors import UsageError
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.model import Data, LoopTotals, Model, Run, load
-from ...runtime.plugin_registry import load_plugin
 from ..breakpoints.breakpoint import Breakpoint
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.location_parser import MAX_ITERATION
 from ..expression.tokens import quote
 from ..frame_state import read_frame
-from ..scope.iteration_values import IterationValues
+from ..scope.other_iterations import IterationValues
 from ..statistics.value_history import Evolution, ValueHistory
 from .boundary import Boundary
 from .controller import ClosedController, Controller

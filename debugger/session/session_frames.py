@@ -12,16 +12,16 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ...runtime.api_boundary import public_class
 from ...runtime.engine.baseline.memory import read_only_view
+from ...runtime.frame_internals import FrameInternals
 from ...runtime.graph import Array
-from ...runtime.loop_view import FrameInternals
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.session_lock import SessionLock
 from ..describe.frame_text import position_text
-from ..expression.language import parse
+from ..expression.expression import parse
 from ..frame_protocol import FrameReader
 from ..scope.frame_scope import FrameScope
-from ..scope.iteration_values import IterationValues
-from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
+from ..scope.other_iterations import IterationValues
+from ..statistics.tensor_statistics import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
 from ..statistics.value_history import Evolution
 from ..value_text import value_text
 from .timeline import Timeline
@@ -231,11 +231,11 @@ class LiveFrameReader(FrameInternals):
             stats_cache = self._timeline.stats_cache
             stats_cache.set_epoch(self.epoch)
             content = self._timeline.fingerprint(slot, before)
-            reader = partial(self._read_locked, find)
+            reader = partial(self._apply_under_read_lock, find)
             self._refs[key] = TensorRef(value.dtype, value.shape, reader, stats_cache, content)
         return self._refs[key]
 
-    def _read_locked(self, find: Callable[[], Any], function: Callable[[Array], Any]) -> Any:
+    def _apply_under_read_lock(self, find: Callable[[], Any], function: Callable[[Array], Any]) -> Any:
         """Apply a function to a large value under the read lock.
 
         Raises:

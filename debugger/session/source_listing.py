@@ -14,7 +14,7 @@ from ..describe.frame_text import values_label
 from ..describe.listing import ListingRow
 from ..describe.pseudo_code import PseudoCode
 from ..frame_state import FrameState
-from ..statistics.tensor_ref import TensorRef
+from ..statistics.tensor_statistics import TensorRef
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class SourceListing:
         return escape_lines(self.lines())
 
     def _repr_html_(self) -> str:
-        from ...runtime.plugin_registry import load_plugin
+        from ...runtime.lazy_function_registry import load_plugin
 
         html: str = load_plugin("html")("text", self)
         return html
@@ -60,7 +60,7 @@ def list_source(
         UsageError: there is no such line here.
     """
     which, option = _split_code_option(which)
-    listing = frame.listing(source, running=running, breakpoints=breakpoints.marked_nodes(), hide_notes=quiet)
+    listing = frame.listing(source, running=running, breakpoints=breakpoints.nodes_with_breakpoints(), hide_notes=quiet)
     if which == "all":
         rows = range(len(listing))
     elif not which:
@@ -79,7 +79,7 @@ def list_source(
     shows_code = option == "code" or not (option or listing.source.is_script)
     text = [*listing.text(rows, listing.source.code_above(rows, option == "code") if shows_code else {})]
     text += listing.notes() if which == "all" else []
-    return SourceListing(head, tuple(_copy_references(listing.row(k)) for k in rows), tuple(text))
+    return SourceListing(head, tuple(_detached_row(listing.row(k)) for k in rows), tuple(text))
 
 
 def _split_code_option(which: str) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def _split_code_option(which: str) -> tuple[str, str]:
     return (first.rstrip(), option) if option in ("code", "plain") else (which, "")
 
 
-def _copy_references(row: ListingRow) -> ListingRow:
+def _detached_row(row: ListingRow) -> ListingRow:
     """A row that stays valid after the session has moved."""
     if not any(isinstance(value, TensorRef) for value in row.values):
         return row

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import Loop, Node, StoppedBy
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
 from ..describe.termination import end_reason
 from ..frame_protocol import FrameProtocol
@@ -84,17 +84,19 @@ def boundary_stop(frame: FrameProtocol) -> Stop:
     """The stop at a boundary."""
     label, iteration = loop_label(frame.loop), frame.iteration
     if frame.stopped_by is None:
-        return stop_in(frame, Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {label}")
+        return stop_in_frame(
+            frame, Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {label}"
+        )
     reason = end_reason(frame.stopped_by)
     if iteration == 0:
-        return stop_in(frame, Reason.ENTRY, f"{label} runs no iteration: {reason} before the first")
-    return stop_in(frame, Reason.LOOP_END, f"{label} ends after {count_text(iteration, 'iteration')}: {reason}")
+        return stop_in_frame(frame, Reason.ENTRY, f"{label} runs no iteration: {reason} before the first")
+    return stop_in_frame(frame, Reason.LOOP_END, f"{label} ends after {count_text(iteration, 'iteration')}: {reason}")
 
 
 def interrupt_stop(frame: FrameProtocol) -> Stop:
     """The stop for an interrupt."""
     where = f"in {loop_label(frame.loop)}, iteration {frame.iteration}" if frame.loop else "outside of any loop"
-    return stop_in(frame, Reason.INTERRUPT, f"interrupted {where}")
+    return stop_in_frame(frame, Reason.INTERRUPT, f"interrupted {where}")
 
 
 def no_hit_stop(start: Stop) -> Stop:
@@ -121,7 +123,7 @@ def origin_stop(node: Node, iteration: int, loop: Loop | None, what: str) -> Sto
     )
 
 
-def stop_in(frame: FrameProtocol, reason: Reason, text: str, node: Node | None = None) -> Stop:
+def stop_in_frame(frame: FrameProtocol, reason: Reason, text: str, node: Node | None = None) -> Stop:
     """A stop in a frame, before ``node`` or at a boundary."""
     name = None if node is None else node.name
     if frame.loop is None:

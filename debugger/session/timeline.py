@@ -23,11 +23,11 @@ from ...runtime.frame import Frame
 from ...runtime.graph import Value
 from ...runtime.model import Data
 from ...runtime.plan.plan import Plan
-from ..describe.lookup import find_by_number
-from ..statistics.tensor_ref import StatsCache
+from ..describe.numbered_items import find_by_number
+from ..statistics.tensor_statistics import StatsCache
 from .boundary import Boundary, read_boundary
 from .live_status import HistorySampler, LiveStatusSampler
-from .positions import Position, loop_levels, nodes_until, run_to
+from .positions import Position, loop_levels, run_to, step_nodes_until
 from .reverse_search import Hits, ReverseSearch, iterations_of_ended_loops
 from .value_fingerprints import ValueFingerprints
 
@@ -202,7 +202,7 @@ class Timeline:
         self._on_tick()
         if (
             self._run_seconds + time.monotonic() - self._resume_time >= self._checkpoint_due_seconds
-            or self.live_status.is_due
+            or self.live_status.is_sample_due
         ):
             self.engine.stop_anywhere()
 
@@ -211,7 +211,7 @@ class Timeline:
         self.save_checkpoint(due=True)
         self.live_status.sample_if_due()
 
-    def update_tip(self) -> None:
+    def update_branch_tip(self) -> None:
         """Record the progress of the current branch."""
         self.current_branch.tip = max(self.current_branch.tip, self.position)
 
@@ -353,7 +353,7 @@ class Timeline:
                 # At the first boundary of a loop, the previous node is the loop itself or part of its test.
                 start = position[:-2]
         self.go_to(start)
-        earlier = list(nodes_until(self.engine, position))
+        earlier = list(step_nodes_until(self.engine, position))
         # The boundary precedes the first node of an iteration.
         if earlier and plan is not None and start[-1] == plan.head and earlier[0][-1] > plan.head:
             del earlier[0]
@@ -439,7 +439,7 @@ class Timeline:
     def edit(self, change: Callable[[], str]) -> Branch:
         """Edit the engine's state and fork a branch; ``change`` returns its description. A further edit at the same
         position is added to the same branch."""
-        self.update_tip()
+        self.update_branch_tip()
         self.save_checkpoint(force=True)
         text = change()
         self._historical_engine.invalidate()

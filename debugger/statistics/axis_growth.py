@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.graph import Array
 from ...runtime.text import count_text
-from .tensor_ref import TensorRef
+from .tensor_statistics import TensorRef
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class AxisGrowth:
         """The noun for one index of the axis."""
         return "element" if self.one_dimensional else "row"
 
-    def common_part(self, tensor: TensorRef) -> TensorRef:
+    def rows_in_both(self, tensor: TensorRef) -> TensorRef:
         """A view of the rows that both tensors have."""
         index = (slice(None),) * self.axis + (slice(0, self.common_rows),)
         shape = (*tensor.shape[: self.axis], self.common_rows, *tensor.shape[self.axis + 1 :])

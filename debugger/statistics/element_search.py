@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
-from .tensor_ref import TensorRef, widen
+from .tensor_statistics import TensorRef, widen
 
 #: Returns a mask of the matching elements of a part.
 ElementPredicate = Callable[[Array], Array]

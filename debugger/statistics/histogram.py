@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ...runtime.graph import Array
-from .tensor_ref import TensorStatistics, widen
+from .tensor_statistics import TensorStatistics, widen
 
 
 class Histogram:

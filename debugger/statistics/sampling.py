@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime.graph import Array
-from .tensor_ref import widen
+from .tensor_statistics import widen
 
 #: The most numbers that are all read, which takes some milliseconds.
 EXHAUSTIVE_MAX_NUMBERS = 1 << 22

@@ -12,7 +12,7 @@ from ...runtime.dtypes import is_ml_dtype, npy_storage_dtype
 from ...runtime.errors import UsageError, file_error
 from ...runtime.graph import Array
 from ...runtime.text import group_digits
-from .tensor_ref import CHUNK_ELEMENTS, TensorRef
+from .tensor_statistics import CHUNK_ELEMENTS, TensorRef
 
 #: The most elements written as text.
 MAX_TEXT_ELEMENTS = 10_000

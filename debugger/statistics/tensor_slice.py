@@ -13,7 +13,7 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
 from ...runtime.text import count_text
-from .tensor_ref import TensorRef
+from .tensor_statistics import TensorRef
 
 #: One axis of a slice: an index or a range.
 Axis = int | range

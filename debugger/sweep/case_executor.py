@@ -83,7 +83,7 @@ class CaseExecutor:
         if self._oracle is not None:
             self._oracle.close()
 
-    def use_cases_of(self, other: SweepJob) -> None:
+    def adopt_cases_of(self, other: SweepJob) -> None:
         """Use the cases of another job, which has the next ones."""
         if not self._open_error:
             self._read_case = other.cases.reader(self._fast_runner.model)
@@ -102,7 +102,7 @@ class CaseExecutor:
                 yield self._case_rows(number, case, seconds)
             numbers = numbers[len(cases) :]
         if self._fast_runner.coverage is not None:
-            from ..coverage.files import save_coverage
+            from ..coverage.report_files import save_coverage
 
             path = Path(self._job.spec.coverage) / f"{os.getpid()}-{self._job.number}.json"
             save_coverage(path, [(self._fast_runner.coverage.coverage, None)])

@@ -20,7 +20,7 @@ from ...runtime.model import Model
 from ...runtime.text import did_you_mean
 from ..reference.array_files import (
     open_arrays,
-    read_entry,
+    read_archive_array,
     read_npz,
     read_test_inputs,
     read_test_outputs,
@@ -51,9 +51,9 @@ def open_case_set(text: str | os.PathLike[str], batched: bool = False) -> CaseSe
     if tables:
         from .table_cases import TableCases
 
-        return TableCases(tables, _set_name(text))
+        return TableCases(tables, _case_set_name(text))
     folders = [path for path in paths if path.is_dir()]
-    return TestDataCases(folders, _set_name(text)) if folders else NpzCases(paths, _set_name(text))
+    return TestDataCases(folders, _case_set_name(text)) if folders else NpzCases(paths, _case_set_name(text))
 
 
 def _find_case_paths(text: str) -> list[Path]:
@@ -91,7 +91,7 @@ def natural_sort_key(path: Path) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
-def _set_name(text: str) -> str:
+def _case_set_name(text: str) -> str:
     """The name of a set: the last part of its path that is no pattern."""
     parts = [part for part in Path(text).parts if not glob.has_magic(part) and part not in ("/", ".", "..")]
     return Path(parts[-1]).stem if parts else "cases"
@@ -220,7 +220,9 @@ class BatchedCases(CaseSet):
             names_found = resolve_aliases(model.graph, dict.fromkeys(archive.files))
             names = dict(zip(names_found, archive.files, strict=True))
             return {
-                name: view_as_declared(read_entry(self.path, archive, names[name], ports[name].type), ports[name].type)
+                name: view_as_declared(
+                    read_archive_array(self.path, archive, names[name], ports[name].type), ports[name].type
+                )
                 for name in names
                 if name in ports
             }
@@ -258,5 +260,5 @@ def _first_axis_length(path: Path, archive: Any, name: str) -> int | None:
             read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
             shape = read(file)[0]
     except (ValueError, KeyError, OSError, zipfile.BadZipFile):
-        shape = read_entry(path, archive, name, ANY_TYPE).shape
+        shape = read_archive_array(path, archive, name, ANY_TYPE).shape
     return shape[0] if shape else None

@@ -27,7 +27,7 @@ from .cases import CaseSet
 from .job import SweepJob, model_files, unpack_files, version_text
 from .row import RowCells, Status
 from .schedule import SweepSchedule, SweepTask
-from .worker import WorkerError
+from .worker_handle import WorkerError
 from .worker_pool import MAX_CASE_TRIES, RowBatch, WorkerPool
 
 #: Tasks in flight for each thread of the cluster: one runs, one waits.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ...runtime.errors import ExecutionError
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
-from ..breakpoints.assertion import violation_breakpoint
+from ..breakpoints.assertion import violation_location
 from ..breakpoints.breakpoint import Breakpoint
 from ..describe.value_names import quote
 from ..session.session import Session
@@ -67,7 +67,7 @@ class DebugRunner:
         max_iterations = self._spec.max_iterations
         session = Session(self._model, inputs, max_iterations=max_iterations, attended=False)
         for text in self._spec.asserts:
-            self._assert_texts[session.breakpoints.add(violation_breakpoint(text)).number] = text
+            self._assert_texts[session.breakpoints.add(violation_location(text)).number] = text
         for text in self._spec.breaks:
             self._break_texts[
                 session.breakpoints.add(NAN_BREAKPOINT if text == NAN_BREAKPOINT else f"if {text}").number

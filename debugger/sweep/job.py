@@ -16,7 +16,7 @@ from ...runtime.atomic_file import write_bytes
 from ...runtime.errors import LoopdbgError, ModelError, UsageError
 from ...runtime.frontends import split_model_path
 from ...runtime.model import Model, load
-from ...runtime.stable_file import open_regular_file
+from ...runtime.safe_file_reading import open_regular_file
 from .cases import CaseSet
 from .row import RESULT_COLUMNS
 

@@ -10,9 +10,9 @@ import numpy as np
 from ...runtime.errors import ExecutionError
 from ...runtime.model import Model
 from ..breakpoints.symbol_table import SymbolTable
-from ..expression.language import NoValueError, parse
+from ..expression.expression import NoValueError, parse
 from ..scope.frame_scope import FrameScope
-from .check_spec import loops_with_values
+from .expression_loops import loops_with_values
 from .job import MAIN_GRAPH
 
 

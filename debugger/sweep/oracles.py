@@ -26,7 +26,7 @@ from ..compare.running.boundary_merge import ComparisonOptions, compare_sides
 from ..compare.running.map_inputs import map_inputs
 from ..compare.running.sides import ModelSide
 from ..compare.running.value_comparison import Tolerance, compare
-from ..peers.command_line import COMMAND_USAGE
+from ..peers.command_template import COMMAND_USAGE
 from ..peers.process import PEERS, LoadedModel, Peer, PeerError, is_peer
 from ..reference.array_files import read_npz, read_test_outputs
 from .cases import Case

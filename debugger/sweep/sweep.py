@@ -15,8 +15,8 @@ from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
 from .case_files import NpzCases, TestDataCases, open_case_set
 from .cases import CaseSet, InMemoryCases, RandomCases
-from .check_spec import check_spec
 from .export import check_export_path, export_rows
+from .expression_loops import check_spec
 from .job import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, SweepJob, SweepSpec, model_hash, version_text
 from .row import RESULT_COLUMNS, Row
 from .schedule import SweepSchedule

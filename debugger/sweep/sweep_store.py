@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...runtime.atomic_file import discard, replace_database, unfinished_path
+from ...runtime.atomic_file import discard, move_database_into_place, unfinished_path
 from ...runtime.errors import LoopdbgError, UsageError, file_error, one_line
 from .job import SweepJob
 from .row import RESULT_COLUMNS, Row, RowCells, Status
@@ -69,7 +69,7 @@ class SweepStore:
                 store._create_tables(jobs, versions)
             finally:
                 store.close()
-            replace_database(temporary, path)
+            move_database_into_place(temporary, path)
         except sqlite3.Error as error:
             raise SweepFileError(f"{path}: cannot be written: {one_line(error)}") from None
         except OSError as error:

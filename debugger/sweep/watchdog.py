@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...runtime.cycle_detection import CycleDetector
 from ...runtime.engine.engine import Engine
+from ...runtime.infinite_loop_detection import CycleDetector
 from .case_limits import CaseLimits
 
 #: Seconds until a run is checked for a cycle.

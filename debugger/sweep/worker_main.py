@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...runtime.kernels.memory_guard import limit_process_memory
-from ...runtime.plugin_registry import load_plugin
+from ...runtime.lazy_function_registry import load_plugin
 from ..peers.child import MESSAGE_LENGTH, kill_group_with_parent, send_message
 from .case_executor import CaseExecutor
 from .job import SweepJob
@@ -76,7 +76,7 @@ class WorkerServer:
         number, start, stop, part = payload
         executor = self._executor(number)
         if part is not None:
-            executor.use_cases_of(part)
+            executor.adopt_cases_of(part)
         self._run(executor, start, stop)
 
     def _run(self, executor: CaseExecutor, start: int, stop: int) -> None:

@@ -13,7 +13,7 @@ from .cases import CaseSet
 from .job import SweepJob
 from .row import RowCells, Status
 from .schedule import SweepSchedule, SweepTask
-from .worker import WorkerError, WorkerProcess
+from .worker_handle import WorkerError, WorkerProcess
 
 #: Seconds between two checks for hanging processes.
 _POLL_INTERVAL_SECONDS = 0.1
@@ -94,7 +94,7 @@ class WorkerPool:
                 if not active:
                     return
                 ready, _, _ = select.select(active, [], [], _POLL_INTERVAL_SECONDS)
-                batches = [batch for worker in ready for batch in self._receive(worker, schedule)]
+                batches = [batch for worker in ready for batch in self._receive_messages(worker, schedule)]
                 for worker in active:
                     if worker.task is not None and worker.is_hanging(self._jobs[worker.task.job].spec.process_timeout):
                         batches += self._handle_hang(worker, schedule)
@@ -105,7 +105,7 @@ class WorkerPool:
                     worker.kill()
                     worker.task = None
 
-    def _receive(self, worker: WorkerProcess, schedule: SweepSchedule) -> Iterator[RowBatch]:
+    def _receive_messages(self, worker: WorkerProcess, schedule: SweepSchedule) -> Iterator[RowBatch]:
         """Read the messages of a process, and handle its end."""
         answers, is_alive = worker.read_answers()
         for kind, count, payload in answers:

@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.errors import ExecutionError, Remedy, UnsupportedError, one_line
 from ...runtime.graph import Graph, LastValueOutput, Loop, ScanOutput, SlicedInput, TensorType, Value, values_read
 from ...runtime.graph.slicing import normalize_axis, part_geometry
-from ..describe.condition import condition_slice
+from ..describe.condition_analysis import condition_slice
 from ..describe.termination import TerminationRule
 from ..describe.value_names import display_name
 from .primitive_layers import ScriptTensor, TensorRTLayers
@@ -123,7 +123,7 @@ class ILoopWriter:
         loop, rule = self.loop, self.ending
         if not any(value is not None for value in loop.outputs):
             raise UnsupportedError("TensorRT drops a loop that has no outputs")
-        if not rule.is_counted and not rule.condition_decides and rule.initial_condition is True:
+        if not rule.has_iteration_bound and not rule.condition_decides and rule.initial_condition is True:
             raise UnsupportedError("TensorRT refuses a loop with neither a trip count nor a condition")
         for value in (*(edge.param for edge in loop.back_edges), *(scan.result for scan in loop.scan_outputs)):
             if not isinstance(value.type, TensorType):

@@ -16,7 +16,7 @@ from ...runtime.errors import LoopdbgError, UnsupportedError, one_line
 from ...runtime.graph import Array, Graph, If, Loop, Node, Operation, TensorType, Value, captured_values
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.eager import EagerPrimitives
-from ...runtime.ops.primitives import NoNativeKernel
+from ...runtime.ops.primitive_types import NoNativeKernel
 from ...runtime.ops.registry import resolve
 from ..describe.termination import termination_rule
 from ..describe.trip_count_bound import trip_count_bound
@@ -45,7 +45,7 @@ class TensorRTScript:
     notes: Sequence[str]
 
 
-def to_tensorrt(
+def to_tensorrt_script(
     graph: Graph, name: str, shapes: Mapping[str, TensorType], longest: int | None = None
 ) -> TensorRTScript:
     """Return a model as a script with ``build(network)``, for inputs of the given types.
@@ -142,7 +142,7 @@ class _NetworkWriter:
             self.tensors[value] = ScriptTensor(value.name, array.shape, array.dtype, array)
         return self.tensors[value]
 
-    def _capacity(self, loop: Loop) -> int | None:
+    def _scan_capacity(self, loop: Loop) -> int | None:
         """The capacity of a loop's scan outputs: the given one, or what the loop provably runs at most."""
         proven = trip_count_bound(loop, self.origins).maximum
         if proven is None or proven > _MAX_PROVEN_CAPACITY:
@@ -155,7 +155,7 @@ class _NetworkWriter:
             try:
                 if isinstance(node, Loop):
                     rule = termination_rule(node, self.origins)
-                    ILoopWriter(self, self.code, self.layers, node, rule, self._capacity(node)).write()
+                    ILoopWriter(self, self.code, self.layers, node, rule, self._scan_capacity(node)).write()
                 elif isinstance(node, If):
                     self._write_if(node)
                 elif isinstance(node, Operation):

@@ -24,7 +24,7 @@ from ...runtime.ops.elementwise import (
     REMAINDER_FLOOR,
     REMAINDER_TRUNCATE,
 )
-from ...runtime.ops.primitives import Elementwise, IterationFunction, RoutineCall, View
+from ...runtime.ops.primitive_types import Elementwise, IterationFunction, RoutineCall, View
 from .script_code import ScriptCode, shape_literal, string_literal
 
 #: TensorRT's tensor types, as NumPy calls them too.

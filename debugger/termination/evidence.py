@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.cycle_detection import bitwise_equal
 from ...runtime.graph import Loop, Node, Value
-from ..describe.condition import ConditionalDecision, DecidingComparison, Decision, LogicalDecision, NegatedDecision
+from ...runtime.infinite_loop_detection import bitwise_equal
+from ..describe.condition_analysis import (
+    ConditionalDecision,
+    DecidingComparison,
+    Decision,
+    LogicalDecision,
+    NegatedDecision,
+)
 from ..describe.node_text import NodeFormatter
 from ..frame_protocol import FrameProtocol
 

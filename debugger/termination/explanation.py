@@ -11,11 +11,10 @@ import numpy as np
 
 from ...runtime.graph import Graph, If, Loop, Node, StoppedBy, Value, walk
 from ...runtime.graph.producers import ProducerMap
+from ...runtime.lazy_function_registry import load_plugin
 from ...runtime.model import Model
-from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, escape_lines
-from ..describe.code_lines import CodeLines
-from ..describe.condition import (
+from ..describe.condition_analysis import (
     NEGATED_SIGN,
     ConditionalDecision,
     ConditionSlice,
@@ -29,6 +28,7 @@ from ..describe.condition import (
     decompose_condition,
 )
 from ..describe.frame_text import declared_trip_count
+from ..describe.node_source_lines import CodeLines
 from ..describe.node_text import NodeFormatter
 from ..describe.termination import TerminationRule, end_reason, termination_rule
 from ..describe.value_names import display_name
@@ -253,7 +253,7 @@ class _TerminationAnalysis:
         never_cause = self._never_ends_cause(repeats) if self.ended is None and truth is not False else None
         body = self.deciding_value is not None and (self.iteration > 0 or self.loop.condition_node_count is not None)
         sides = (
-            tuple(self._comparisons(self.decision, True))
+            tuple(self._counted_comparisons(self.decision, True))
             if self.decision is not None and self.termination.condition_decides
             else ()
         )
@@ -382,7 +382,7 @@ class _TerminationAnalysis:
 
     # -- the comparisons, and where they are heading
 
-    def _comparisons(self, node: Decision, wanted: bool) -> Iterator[ConditionComparison]:
+    def _counted_comparisons(self, node: Decision, wanted: bool) -> Iterator[ConditionComparison]:
         """Every comparison that counted, in order; ``wanted``: the result that lets the loop go on."""
         if isinstance(node, DecidingComparison):
             holds = self.evidence.truth_of(node)
@@ -399,14 +399,14 @@ class _TerminationAnalysis:
                     )
             yield self._make_comparison(node, wanted, holds, heading)
         elif isinstance(node, NegatedDecision):
-            yield from self._comparisons(node.operand, not wanted)
+            yield from self._counted_comparisons(node.operand, not wanted)
         elif isinstance(node, LogicalDecision):
             for part in node.operands:
-                yield from self._comparisons(part, wanted)
+                yield from self._counted_comparisons(part, wanted)
         elif isinstance(node, ConditionalDecision):
             branch = self.evidence.taken_branch(node)
             if branch is not None:
-                yield from self._comparisons(branch, wanted)
+                yield from self._counted_comparisons(branch, wanted)
 
     def _make_comparison(
         self, node: DecidingComparison, wanted: bool, holds: bool | None, heading: TurningEstimate | None
@@ -505,7 +505,7 @@ class _TerminationAnalysis:
     def _can_vary(self, value: Value) -> bool:
         """Whether a value can differ between iterations."""
         if value in self.loop.body.inputs or any(value in node.outputs for node in self.loop.body.nodes):
-            return condition_slice(replace(self.loop, condition=value)).can_change
+            return condition_slice(replace(self.loop, condition=value)).depends_on_varying_values
         # A value of an If inside the loop, or of an outer graph.
         return any(value in node.outputs for node in walk(self.loop.body))
 
@@ -531,7 +531,7 @@ class _TerminationAnalysis:
             return NeverEndsCause.ENTRY_CONDITION
         if self.loop.condition is None:
             return None
-        if not self.condition_slice.can_change:
+        if not self.condition_slice.depends_on_varying_values:
             return NeverEndsCause.UNCHANGING_INPUTS if self.iteration else None
         return None if repeats is None else NeverEndsCause.REPETITION
 

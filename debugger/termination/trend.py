@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ...runtime.text import count_text
-from ..describe.integer_recurrence import (
+from ..describe.integer_turning_points import (
     COMPARISON_OPERATORS,
     MIRRORED_SIGN,
     IntegerRecurrence,
     IntegerRing,
     RecurrenceKind,
     TurningPoint,
-    cannot_turn,
     find_recurrences,
     find_turning_point,
+    holds_for_all_numbers,
 )
 from ..value_text import number_text
 
@@ -139,7 +139,7 @@ class _IntegerTrend:
             (self.left, self.right, MIRRORED_SIGN[self.sign]),
             (self.right, self.left, self.sign),
         ):
-            if len(set(side)) == 1 and len(set(other)) > 1 and cannot_turn(side[-1], sign, self.ring):
+            if len(set(side)) == 1 and len(set(other)) > 1 and holds_for_all_numbers(side[-1], sign, self.ring):
                 name, number = self.names[side is self.right], str(side[-1])
                 condition = "" if name == number else f" while {name} is {number}"
                 text = f"no number of {self.dtype.name} ends it{condition}: like this it never ends"

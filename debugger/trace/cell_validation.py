@@ -20,7 +20,7 @@ def integer(cell: Any, minimum: int = 0, maximum: int = (1 << 63) - 1) -> int:
     return cell
 
 
-def real_number(cell: Any) -> int | float:
+def validate_real_number(cell: Any) -> int | float:
     """A number."""
     if type(cell) not in (int, float):
         raise ValueError(f"{_cell_repr(cell)} is not a number")

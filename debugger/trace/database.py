@@ -17,7 +17,7 @@ import numpy as np
 from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, file_error, one_line
 from ...runtime.frontends import SQLITE_MAGIC
 from ...runtime.graph.value_encoding import decode_value
-from ...runtime.stable_file import open_regular_file
+from ...runtime.safe_file_reading import open_regular_file
 from . import queries
 from .cell_validation import optional, shape, string
 from .schema import APPLICATION_ID, SCHEMA_VERSION, TABLE_NAMES

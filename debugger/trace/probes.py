@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
-from ...runtime.frame import values_with_branches
+from ...runtime.frame import values_with_branch_paths
 from ...runtime.graph import If, StoppedBy, Value, own_nodes
 from ...runtime.plan.plan import LoopPlan, Plan
 from ...runtime.text import did_you_mean
@@ -117,7 +117,7 @@ def last_value_results(engine: Engine, loop: LoopPlan) -> dict[int, Any]:
 
 def last_value_slots(plan: Plan, loop: LoopPlan) -> list[int]:
     """The slots of body values that are outputs without a back edge."""
-    computed = {plan.slot_of[value] for value, _ in values_with_branches(plan, loop)}
+    computed = {plan.slot_of[value] for value, _ in values_with_branch_paths(plan, loop)}
     return [last.source for last in loop.last_values if last.edge < 0 and last.source in computed]
 
 
@@ -140,7 +140,7 @@ class _ProbeFinder:
         return self._port_count
 
     def probes_of_loop(self, loop: LoopPlan) -> ProbeSet:
-        computed = dict(values_with_branches(self.plan, loop))
+        computed = dict(values_with_branch_paths(self.plan, loop))
         edge_of = {e.edge.result: k for k, e in enumerate(loop.edges)}
         param_of = {e.edge.param: k for k, e in enumerate(loop.edges)}
         test_slots = {slot for i in self.plan.code[loop.top : loop.head] for slot in i.outputs}
@@ -194,7 +194,7 @@ def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
     Initial values of back edges are excluded: they are the carried values of iteration 0.
     """
     inner_values = (
-        {value for value, _ in values_with_branches(plan, loop)}
+        {value for value, _ in values_with_branch_paths(plan, loop)}
         | set(loop.loop.body.inputs)
         | set(loop.loop.body.constants)
     )

@@ -41,7 +41,7 @@ def create_tables(db: sqlite3.Connection, rows: Mapping[str, Iterable[Sequence[A
     db.execute("COMMIT")
 
 
-def open_to_write(db: sqlite3.Connection) -> None:
+def set_writer_pragmas(db: sqlite3.Connection) -> None:
     """Set a mode for concurrent readers and crash safety."""
     db.execute("PRAGMA busy_timeout = 10000")
     db.execute("PRAGMA journal_mode = WAL")
@@ -49,7 +49,7 @@ def open_to_write(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA wal_autocheckpoint = 4000")
 
 
-def close_writer(db: sqlite3.Connection) -> None:
+def convert_to_single_file(db: sqlite3.Connection) -> None:
     """Convert to a single file; if a reader is active, the mode stays, which is harmless."""
     with contextlib.suppress(sqlite3.OperationalError):
         db.execute("PRAGMA busy_timeout = 200")
@@ -124,7 +124,7 @@ def types(ask: Execute) -> Iterable[Row]:
     return ask("SELECT id, dtype, shape FROM type ORDER BY id")
 
 
-def types_of(ask: Execute, port: int) -> Iterable[Row]:
+def port_type_numbers(ask: Execute, port: int) -> Iterable[Row]:
     """The numbers of the types of a port's values."""
     return ask("SELECT DISTINCT type FROM value WHERE port = ? ORDER BY 1", port)
 

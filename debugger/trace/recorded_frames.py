@@ -15,7 +15,7 @@ from ...runtime.errors import LoopdbgError
 from ...runtime.frame import BodyNode, CarriedValue, FrameValues, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slicing import entry_parts, join_scan_output, scan_output_shape
-from ..scope.iteration_values import IterationValues
+from ..scope.other_iterations import IterationValues
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, Numbers
 from .graph_index import GraphIndex, LoopBodyIndex
 from .probes import PortKind
@@ -136,7 +136,7 @@ class RecordedFrameReader:
         series = [
             trace.statistics_until(entry, PortKind.CARRIED, edge.param.name, until) for edge in body.loop.back_edges
         ]
-        rows = _union([iterations for iterations, _, _ in series])
+        rows = _union_of_iterations([iterations for iterations, _, _ in series])
         for side in tracked.sides:
             iterations, table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
             is_present, data = self.read(side) if not len(table) and side not in body.own_values else (False, 0)
@@ -144,7 +144,7 @@ class RecordedFrameReader:
                 # An outer value is constant.
                 iterations, table, tensor = rows, np.tile(np.asarray(stats, float), (len(rows), 1)), data.size != 1
             series.append((iterations, table, tensor))
-        rows = _union([iterations for iterations, _, _ in series])
+        rows = _union_of_iterations([iterations for iterations, _, _ in series])
         numbers = []
         for iterations, table, _ in series:
             # Missing values are as a tensor without elements.
@@ -523,7 +523,7 @@ class RecordedValues:
         return None if start is None else start[1]
 
 
-def _union(series: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _union_of_iterations(series: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """All iterations of some series, ascending; most often they are the same."""
     if all(np.array_equal(iterations, series[0]) for iterations in series[1:]):
         return series[0] if series else np.empty(0, np.int64)

@@ -179,7 +179,7 @@ class Recorder(EngineHook):
         try:
             self.path: Path = store.path
             self._store = store
-            self._writer = TraceWriterThread(store, self._take_pending, self._end_records)
+            self._writer = TraceWriterThread(store, self._take_pending, self._stop_engine_recording)
         except BaseException:  # the thread did not start, so the file must be closed here
             with contextlib.suppress(sqlite3.Error):
                 store.close()
@@ -203,7 +203,7 @@ class Recorder(EngineHook):
         self._clock_offset = time.perf_counter() - engine.monitor.clock() - self._start_time
         if self._checkpoint_saver is None:
             for loop in self._loops:
-                loop.start_record(engine, self._pass_on_traced, self._lock)
+                loop.start_record(engine, self._pass_on_copied_rows, self._lock)
 
     def _detach(self) -> None:
         if self._engine is None:
@@ -217,7 +217,7 @@ class Recorder(EngineHook):
                     monitor.remove_record(loop.record)
                     loop.record = None
 
-    def _pass_on_traced(self) -> None:
+    def _pass_on_copied_rows(self) -> None:
         """Take the rows that the engine copied; wait for the writer if it is slower."""
         now = time.perf_counter()
         with self._lock:
@@ -227,7 +227,7 @@ class Recorder(EngineHook):
             self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()]
         self._flush_if_due(now)
 
-    def _end_records(self) -> None:
+    def _stop_engine_recording(self) -> None:
         """Nothing more can be written: let the hook report that at the next boundary. In the writer's thread."""
         with self._lock:
             for loop in self._loops:
@@ -248,11 +248,11 @@ class Recorder(EngineHook):
             if isinstance(self._writer.error, LoopdbgError):
                 self._report_error(self._writer.error)
             return
-        states = None if self._checkpoint_saver is None else self._checkpoint_saver.states_due(engine, now)
+        states = None if self._checkpoint_saver is None else self._checkpoint_saver.states_to_save(engine, now)
         if iteration and self._every > 1 and iteration % self._every and ended is None:
             if states is not None:
                 with self._lock:
-                    self._defer_checkpoint(states, self._number_of_next() - 1)
+                    self._defer_checkpoint(states, self._next_boundary_number() - 1)
             return
         entry = None
         if iteration == 0:
@@ -275,7 +275,7 @@ class Recorder(EngineHook):
                     engine.monitor.tag_record(loop.record, loop.entry)
             pending = loop.pending
             condition = goes_on if loop.has_condition else None
-            number = self._number_of_next()
+            number = self._next_boundary_number()
             pending.rows.append((number, loop.entry, iteration, condition, now - self._start_time, values))
             if ended is not None:
                 pending.ended[len(pending.rows) - 1] = ended.value
@@ -294,7 +294,7 @@ class Recorder(EngineHook):
         if self._pending_bytes > MAX_PENDING_BYTES or now - self._pending_since > FLUSH_AFTER_SECONDS:
             self._writer.flush()
 
-    def _number_of_next(self) -> int:
+    def _next_boundary_number(self) -> int:
         """The number of the next boundary."""
         return self._next_boundary + (0 if self._engine is None else self._engine.monitor.count_traced())
 
@@ -324,13 +324,13 @@ class Recorder(EngineHook):
         fresh = [_PendingBoundaries() for _ in transaction.loops]
         entries: list[tuple[Any, ...]] = []
         writes: list[Callable[[TraceFileWriter], None]] = []
-        transaction.traced = self._take_traced()
+        transaction.traced = self._take_copied_boundaries()
         for (loop, _), pending in zip(transaction.loops, fresh, strict=True):
             loop.pending = pending
         self._entries, self._deferred_writes, self._unsealed_bytes = entries, writes, 0
         return transaction
 
-    def _take_traced(self) -> list[BoundaryBatch]:
+    def _take_copied_boundaries(self) -> list[BoundaryBatch]:
         """The boundaries that the engine copied. Caller holds the lock."""
         batches: list[BoundaryBatch] = []
         if self._engine is None:

@@ -14,7 +14,7 @@ from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Data, LoopTotals
 from ..breakpoints.breakpoint import MAIN_GRAPH, NODE_RESULT_TRIGGERS, Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
-from ..expression.language import Expression
+from ..expression.expression import Expression
 from ..session.controller import Controller
 from ..session.stop import (
     Reason,
@@ -24,7 +24,7 @@ from ..session.stop import (
     no_hit_stop,
     no_iteration_text,
     origin_stop,
-    stop_in,
+    stop_in_frame,
 )
 from .graph_index import GraphIndex
 from .queries import BoundaryFilter
@@ -171,7 +171,7 @@ class ReplayController(Controller):
         # Final values of the main graph are not available at any boundary.
         hits = self.breakpoints.find_hits(self._main_frame())
         if hits:
-            self.stop = self.hit_stop(hits, stop)
+            self.stop = self.stop_for_hits(hits, stop)
         return self.stop
 
     def search_hit(self, filter_: BoundaryFilter, *, back: bool = False) -> bool:
@@ -186,7 +186,7 @@ class ReplayController(Controller):
             if hits:
                 self._set_boundary(ref)
                 self.stop = self.stop_here()
-                self.stop = self.hit_stop(hits)
+                self.stop = self.stop_for_hits(hits)
                 return True
         return False
 
@@ -212,7 +212,7 @@ class ReplayController(Controller):
         frame = self.frame
         if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
             return None
-        producers = (entry.node for entry in frame.nodes if breakpoint_.node_gave_it(frame, entry.node, {}))
+        producers = (entry.node for entry in frame.nodes if breakpoint_.is_triggered_by_node(frame, entry.node, {}))
         producer = next(producers, None)
         return (
             None
@@ -374,8 +374,8 @@ class ReplayController(Controller):
             self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
         elif trace.ended is not None or trace.error:
             reason = {"limit": Reason.LIMIT, "interrupt": Reason.INTERRUPT}.get(trace.ended or "", Reason.ERROR)
-            self.stop = stop_in(self.frame, reason, f"the recording ends here: {trace.error or trace.ended}")
+            self.stop = stop_in_frame(self.frame, reason, f"the recording ends here: {trace.error or trace.ended}")
         else:
             text = "the recording ends here: its program was ended, or still records"
-            self.stop = stop_in(self.frame, Reason.INTERRUPT, text)
+            self.stop = stop_in_frame(self.frame, Reason.INTERRUPT, text)
         return self.stop

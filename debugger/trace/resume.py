@@ -19,7 +19,7 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, TraceError, UsageError, file_error
 from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
-from ...runtime.stable_file import open_regular_file
+from ...runtime.safe_file_reading import open_regular_file
 from . import queries
 from .cell_validation import integer, outer_iterations, string
 from .database import DAMAGE_ERRORS
@@ -94,10 +94,10 @@ def find_resume_point(trace: TraceStore, model: Model) -> ResumePoint:
         )
     if trace.ended == "end":
         raise UsageError(f"{trace.path}: this run came to its end; there is nothing to go on with")
-    return _from_boundaries(trace, model) if trace.has_every_boundary else _from_checkpoint(trace, model)
+    return _resume_point_from_boundaries(trace, model) if trace.has_every_boundary else _from_checkpoint(trace, model)
 
 
-def _from_boundaries(trace: TraceStore, model: Model) -> ResumePoint:
+def _resume_point_from_boundaries(trace: TraceStore, model: Model) -> ResumePoint:
     """The newest boundary, since every boundary is recorded completely."""
     newest = trace.boundary_ref(newest=True)
     if newest is None:

@@ -57,7 +57,7 @@ class CheckpointSaver:
     #: States of ended loops of the main graph.
     _ended: list[LoopResumeState] = field(default_factory=list)
 
-    def states_due(self, engine: Engine, now: float) -> list[LoopResumeState] | None:
+    def states_to_save(self, engine: Engine, now: float) -> list[LoopResumeState] | None:
         """The states to save at this boundary; None if no checkpoint is due."""
         stack = engine.stack
         _, _, _, ended, _ = engine.loop_state(stack[-1])

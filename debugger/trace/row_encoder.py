@@ -68,7 +68,7 @@ class BoundaryBatch:
                 continue
             previous = None
             for k, value in enumerate(column):
-                kind = _run_kind(value)
+                kind = _run_compatibility_key(value)
                 if kind is None or kind != previous:
                     goes_on[k] = False
                 previous = kind
@@ -82,7 +82,7 @@ def _fits_run(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     return math.prod(shape) == 1 and dtype.name in RUN_DTYPES
 
 
-def _run_kind(value: Any) -> object:
+def _run_compatibility_key(value: Any) -> object:
     """Equal for values that can be in one run; None: in none."""
     if type(value) is np.ndarray and _fits_run(value.dtype, value.shape):
         return value.dtype, value.shape

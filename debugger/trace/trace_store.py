@@ -24,7 +24,7 @@ from ...runtime.graph.graph_json import graph_from_json
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
 from . import queries
-from .cell_validation import integer, optional, outer_iterations, real_number, string
+from .cell_validation import integer, optional, outer_iterations, string, validate_real_number
 from .database import DAMAGE_ERRORS, TraceDatabase, raises_trace_error
 from .probes import PortKind
 from .queries import ANY_BOUNDARY, BoundaryFilter
@@ -192,7 +192,9 @@ class TraceStore(TraceDatabase):
             reason = optional(StoppedBy, stopped)
             numbers = integer(iterations), integer(entries)
             totals.append(
-                LoopTotals(loop.name, loop.path, *numbers, reason, counts, _trip_count(trips), real_number(seconds))
+                LoopTotals(
+                    loop.name, loop.path, *numbers, reason, counts, _trip_count(trips), validate_real_number(seconds)
+                )
             )
         return totals
 
@@ -278,7 +280,7 @@ class TraceStore(TraceDatabase):
                     integer(iteration),
                     condition_,
                     optional(StoppedBy, ended),
-                    real_number(time) / 1e9,
+                    validate_real_number(time) / 1e9,
                 )
             except DAMAGE_ERRORS as error:
                 raise self.damage_error(error) from None
@@ -389,7 +391,7 @@ class TraceStore(TraceDatabase):
         has_tensors = False
         for row in () if port is None else queries.statistics_until(self.rows, port, entry.id, iteration):
             first, step, count, type_, data = integer(row[0]), integer(row[1], 1), integer(row[2], 1), row[3], row[4]
-            number, *cells = (optional(real_number, cell) for cell in row[5:10])
+            number, *cells = (optional(validate_real_number, cell) for cell in row[5:10])
             non_finite = optional(integer, row[10])
             if data is not None:
                 dtype = dtype_of(self.dtype_name(type_))
@@ -437,7 +439,7 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def port_types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
         """Every dtype and shape of a port's values."""
-        return [self._type(number) for (number,) in queries.types_of(self.rows, port)]
+        return [self._type(number) for (number,) in queries.port_type_numbers(self.rows, port)]
 
     @cached_property
     def _port_of(self) -> dict[tuple[int, PortKind, str], int]:

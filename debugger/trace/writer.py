@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...runtime.atomic_file import discard, replace_database, unfinished_path
+from ...runtime.atomic_file import discard, move_database_into_place, unfinished_path
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, missing_folder_error, one_line
 from ...runtime.frontends import SQLITE_MAGIC
+from ...runtime.safe_file_reading import open_regular_file
 from ...runtime.signal_deferral import defer_signals
-from ...runtime.stable_file import open_regular_file
 from ...runtime.text import count_text
 from . import queries
 from .cell_validation import shape
@@ -68,7 +68,7 @@ class TraceFileWriter:
         self._connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        queries.open_to_write(self._connection)
+        queries.set_writer_pragmas(self._connection)
         self.types = TypeTable()
         for number, dtype, dims in queries.types(self.execute):
             self.types.add(number, dtype, None if dims is None else shape(dims))
@@ -105,7 +105,7 @@ class TraceFileWriter:
     def close(self) -> None:
         """Convert to a single file, and close it."""
         try:
-            queries.close_writer(self._connection)
+            queries.convert_to_single_file(self._connection)
         finally:
             try:
                 self._connection.close()
@@ -134,7 +134,7 @@ def create_trace(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, for
             queries.create_tables(db, rows)
         finally:
             db.close()
-        replace_database(temporary, path)
+        move_database_into_place(temporary, path)
         return TraceFileWriter(original, lock)
     except BaseException as error:
         discard(temporary)

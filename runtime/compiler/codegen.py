@@ -14,7 +14,7 @@ from .operations import emit_operations, has_zero, inline_node, lane_count
 from .program import Argument, ProgramDescription
 from .prologue_epilogue import emit_epilogue, emit_prologue, exit_if
 from .registers import CELL_BYTES, RegisterFile
-from .straight_line import emit_run, run_end
+from .straight_line import emit_straight_line, run_end
 from .vector_width import function_attributes
 
 #: Runtime helper functions (compiler_bridge.pyx).
@@ -60,7 +60,7 @@ def emit_function(registers: RegisterFile) -> None:
             last = next(test for test, (first, _) in tests.items() if first == k)
             registers.writer.branch(f"at{last}")
         elif last > k:
-            emit_run(registers, k, last)
+            emit_straight_line(registers, k, last)
         else:
             instructions.emit(k)
         k = max(last, k + 1)
@@ -76,7 +76,7 @@ class InstructionCode:
     def __init__(self, registers: RegisterFile, loops: list[LoopCode], root_bound: str) -> None:
         self.registers, self.program, self.writer = registers, registers.program, registers.writer
         self.loops, self.root_bound = loops, root_bound
-        self.loop_of = self.program.innermost_loops()
+        self.loop_of = self.program.innermost_loop_by_instruction()
         self.any_tests = self.program.any_tests()
         self.control_names = {opcode: name for name, opcode in self.program.layout.control.items()}
 
@@ -138,7 +138,7 @@ class InstructionCode:
             raise NotCompilable(f"opcode {opcode}")
         if operation is not None and operation.divides:
             if op == opcode:
-                divisor = self.registers.read_as(b, operation.argument)
+                divisor = self.registers.read_as_c_type(b, operation.argument)
                 zero = self.writer.assign(f"icmp eq {divisor.llvm} {divisor.text}, 0")
             else:
                 zero = has_zero(self.registers, operation.argument, self.program.elementwise_operations[a][1][1])
@@ -163,7 +163,7 @@ class InstructionCode:
         """Load one element of a constant tensor; exits where the index is out of range."""
         w = self.writer
         nbytes, length, index, is_int64 = self.program.loads[number]
-        i = w.cast(self.registers.read_as(index, "int64_t" if is_int64 else "int32_t"), "int64_t").text
+        i = w.cast(self.registers.read_as_c_type(index, "int64_t" if is_int64 else "int32_t"), "int64_t").text
         wrapped = w.add(i, length)
         i = w.select(w.compare_integers("slt", "i64", i, 0), "i64", wrapped, i)
         self.exit_if(w.compare_integers("uge", "i64", i, length), k)

@@ -182,7 +182,7 @@ class LlvmWriter:
         """Load a field of a structure."""
         return self.assign(f"load {llvm}, ptr {self.address(base, self.offsets[name])}")
 
-    def name_field(self, variable: str, base: str, name: str, llvm: str = "ptr") -> None:
+    def load_named_field(self, variable: str, base: str, name: str, llvm: str = "ptr") -> None:
         """Load a field of a structure that the function does not change, under a name of its own."""
         self.emit(f"%{variable} = load {llvm}, ptr {self.address(base, self.offsets[name])}")
 

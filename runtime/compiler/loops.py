@@ -21,7 +21,7 @@ class LoopCode:
     def store(self, name: str, text: str | int, llvm: str = "i64") -> None:
         self.writer.store(f"{name}{self.number}", text, llvm)
 
-    def store_keep(self, keep: str) -> None:
+    def store_continue_flag(self, keep: str) -> None:
         """Store an i1, whether the loop continues."""
         self.store("keep", self.writer.assign(f"zext i1 {keep} to i32"), "i32")
 
@@ -37,7 +37,7 @@ class LoopCode:
             exit_if(registers, self.is_full(), "AT_INSN", loop["parent"], k)
         self.store("trips", self.trip_count(k))
         keep = "true" if loop["initial"] < 0 else registers.is_true(loop["initial"])
-        self.store_keep(keep)
+        self.store_continue_flag(keep)
         if loop["cond_in"] >= 0:
             registers.write_value(loop["cond_in"], TypedValue(w.assign(f"zext i1 {keep} to i8"), "uint8_t"))
         for source, to in loop["init"]:
@@ -55,7 +55,7 @@ class LoopCode:
         w, loop, numbers = self.writer, self.loop, self.registers.program.layout.numbers
         if loop["trip"] < 0:
             return str(loop["fixed_trips"])
-        trips = self.registers.read_as(loop["trip"], "int64_t" if loop["trip_wide"] else "int32_t")
+        trips = self.registers.read_as_c_type(loop["trip"], "int64_t" if loop["trip_wide"] else "int32_t")
         text = w.cast(trips, "int64_t").text
         below = w.compare_integers("slt", "i64", text, 0)
         if loop["negative"] == numbers["NO_ITERATION"]:
@@ -172,7 +172,7 @@ class LoopCode:
         w = self.writer
         w.store("fuel", w.assign(f"sub i64 {w.load('fuel')}, {k - self.loop['test']}"))
         keep = self.registers.is_true(condition)
-        self.store_keep(keep)
+        self.store_continue_flag(keep)
         if not self.number:
             self.exit_if(w.assign(f"xor i1 {keep}, true"), "AT_TEST")
         if self.loop["recorders"]:

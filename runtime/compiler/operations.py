@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .c_expressions import write_expression
+from .c_expression_lowering import write_expression
 from .llvm_writer import TYPES, TypedValue, splat_constant, vector_type
 from .program import Argument, ExtremeSearch, FoldOrder, ProductOrder, ScalarOperation
 from .registers import RegisterFile
@@ -29,9 +29,9 @@ def operate(registers: RegisterFile, operation: ScalarOperation, d: int, a: int,
     if operation.copied_bytes:
         registers.move(a, d)
         return
-    names = {"a": registers.read_as(a, operation.argument)}
+    names = {"a": registers.read_as_c_type(a, operation.argument)}
     if operation.binary:
-        names["b"] = registers.read_as(b, operation.argument)
+        names["b"] = registers.read_as_c_type(b, operation.argument)
     registers.write_value(d, write_expression(operation.expression, names, operation.result, registers.writer))
 
 
@@ -169,7 +169,7 @@ def search(registers: RegisterFile, order: ExtremeSearch) -> tuple[list[tuple[Ar
     best, *rows = [registers.gather_lanes(order.x[0], element, offsets) for offsets in order.x[1]]
     indices = splat_constant("i32", "0", lanes)
     for index, row in enumerate(rows, 1):
-        better = is_better(registers, order, lanes, row, best)
+        better = is_better_extreme(registers, order, lanes, row, best)
         best = w.select(better, t, row, best)
         indices = w.select(better, index_type, splat_constant("i32", str(index), lanes), indices)
     results = [(order.result, "i64", w.assign(f"zext {index_type} {indices} to {vector_type('i64', lanes)}"))]
@@ -179,7 +179,7 @@ def search(registers: RegisterFile, order: ExtremeSearch) -> tuple[list[tuple[Ar
     return [*results, (order.values, element, best)], w.any_nan(t, best) if skips_nan else "false"
 
 
-def is_better(registers: RegisterFile, order: ExtremeSearch, lanes: int, a: str, b: str) -> str:
+def is_better_extreme(registers: RegisterFile, order: ExtremeSearch, lanes: int, a: str, b: str) -> str:
     """Does element ``a`` replace the earlier element ``b``?"""
     w, prefix = registers.writer, "g" if order.greatest else "l"
     t, flags = vector_type(TYPES[order.c_type], lanes), vector_type("i1", lanes)

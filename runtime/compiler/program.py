@@ -152,7 +152,7 @@ class ProgramDescription:
         """Loop -> its NEXT instruction, which ends the body."""
         return {a: k for k, (op, _, a, _, _) in enumerate(self.code) if op == self.layout.control["NEXT"]}
 
-    def innermost_loops(self) -> list[int]:
+    def innermost_loop_by_instruction(self) -> list[int]:
         """The innermost loop that contains each instruction."""
         innermost, ends = [0] * len(self.code), self.next_instructions()
         for number, loop in enumerate(self.loops[1:], 1):

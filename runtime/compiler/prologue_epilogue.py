@@ -27,14 +27,14 @@ def emit_prologue(registers: RegisterFile) -> str:
         w.store("one", 1)
     w.emit("%fuel = alloca i64")
     w.store("fuel", w.load("budget"))
-    w.name_field("R", "%p", "program.registers")
+    w.load_named_field("R", "%p", "program.registers")
     for k in range(len(registers.types)):
         registers.fill(k)
     loops = w.load_field("%p", "program.loops", "ptr")
     for k in range(len(program.loops)):
         enter_loop(w, k, loops)
-    root_bound = enter_root(w, program.loops[0])
-    enter_arrays(registers)
+    root_bound = load_root_loop(w, program.loops[0])
+    load_array_addresses(registers)
     registers.mark_entry_end()
     fresh = w.compare_integers("eq", "i32", w.load_field("%p", "program.suspended", "i32"), 0)
     w.branch_if(fresh, "head0", "again")
@@ -52,26 +52,26 @@ def enter_loop(w: LlvmWriter, k: int, loops: str) -> None:
     for name, t in LOOP_VARIABLES:
         w.emit(f"%{name}{k} = alloca {t}")
         w.store(f"{name}{k}", w.load_field(f"%L{k}", f"loop.{name}", t), t)
-    w.name_field(f"parts{k}", f"%L{k}", "loop.parts", "i64")
+    w.load_named_field(f"parts{k}", f"%L{k}", "loop.parts", "i64")
     for name in ("iterations", "entries", "by_reason", "by_length", "history"):
-        w.name_field(f"{name}{k}", f"%L{k}", f"loop.{name}")
+        w.load_named_field(f"{name}{k}", f"%L{k}", f"loop.{name}")
 
 
-def enter_root(w: LlvmWriter, root: dict[str, Any]) -> str:
+def load_root_loop(w: LlvmWriter, root: dict[str, Any]) -> str:
     """Load what only the outermost loop has: scan outputs and slices; return its iteration bound."""
     bound = least_iteration_limit(w, root)
     scans, slices = w.load_field("%L0", "loop.scans", "ptr"), w.load_field("%L0", "loop.slices", "ptr")
     for k in range(len(root["scans"])):
         scan = w.address(scans, k * w.offsets["scan"])
         w.emit(f"%scan{k} = getelementptr i8, ptr {scan}, i64 0")
-        w.name_field(f"buffer{k}", scan, "scan.buffer")
-        w.name_field(f"capacity{k}", scan, "scan.capacity", "i64")
+        w.load_named_field(f"buffer{k}", scan, "scan.buffer")
+        w.load_named_field(f"capacity{k}", scan, "scan.capacity", "i64")
         w.emit(f"%count{k} = alloca i64")
         w.store(f"count{k}", w.load_field(scan, "scan.count"))
     for k in range(len(root["slices"])):
         sliced = w.address(slices, k * w.offsets["slice"])
-        w.name_field(f"base{k}", sliced, "slice.base")
-        w.name_field(f"step{k}", sliced, "slice.step", "i64")
+        w.load_named_field(f"base{k}", sliced, "slice.base")
+        w.load_named_field(f"step{k}", sliced, "slice.step", "i64")
     return bound
 
 
@@ -87,19 +87,19 @@ def minimum(w: LlvmWriter, a: str, b: str) -> str:
     return w.select(w.compare_integers("slt", "i64", a, b), "i64", a, b)
 
 
-def enter_arrays(registers: RegisterFile) -> None:
+def load_array_addresses(registers: RegisterFile) -> None:
     """Load what calls, loads and nodes access."""
     w, program = registers.writer, registers.program
     calls, loads = w.load_field("%p", "program.calls", "ptr"), w.load_field("%p", "program.loads", "ptr")
     for k in range(len(program.calls)):
         call = w.address(calls, k * w.offsets["call"])
-        w.name_field(f"loop{k}", call, "call.loop")
-        w.name_field(f"data{k}", call, "call.data")
+        w.load_named_field(f"loop{k}", call, "call.loop")
+        w.load_named_field(f"data{k}", call, "call.data")
         w.emit(f"%steps{k} = getelementptr i8, ptr {call}, i64 {w.offsets['call.steps']}")
     for k in range(len(program.loads)):
-        w.name_field(f"from{k}", w.address(loads, k * w.offsets["load"]), "load.base")
+        w.load_named_field(f"from{k}", w.address(loads, k * w.offsets["load"]), "load.base")
     if program.nodes:
-        w.name_field("nodes", "%p", "program.nodes")
+        w.load_named_field("nodes", "%p", "program.nodes")
 
 
 def exit_if(registers: RegisterFile, condition: str, status: str, loop: int, instruction: int = 0) -> None:

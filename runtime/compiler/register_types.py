@@ -25,14 +25,14 @@ class UnionFind:
 def register_types(program: ProgramDescription) -> list[str]:
     """The LLVM type of each register: that of all its operations, or an integer wide enough for them."""
     groups = UnionFind(len(program.registers))
-    for source, to in moved_registers(program):
+    for source, to in register_copies(program):
         groups.union(source, to)
     group_of = [groups.find(k) for k in range(len(program.registers))]
     used: dict[int, set[str]] = {}
     for register, c_type in used_types(program):
         used.setdefault(group_of[register], set()).add(TYPES[c_type])
     copied: dict[int, set[str]] = {}
-    for register, nbytes in copied_registers(program):
+    for register, nbytes in element_copied_registers(program):
         copied.setdefault(group_of[register], set()).add(integer_type(nbytes))
     sizes: dict[int, int] = {}
     for group, (nbytes, exact) in zip(group_of, program.registers, strict=True):
@@ -40,7 +40,7 @@ def register_types(program: ProgramDescription) -> list[str]:
             sizes[group] = max(sizes.get(group, 0), nbytes)
     loose = {group_of[k] for registers in program.calls for k in registers if not program.registers[k][1]}
     types = {
-        group: group_type(
+        group: register_group_type(
             used.get(group) or copied.get(group, set()),
             max(sizes.get(group, 0), 8 * (group in loose)),
             group not in loose,
@@ -50,7 +50,7 @@ def register_types(program: ProgramDescription) -> list[str]:
     return [types[group] for group in group_of]
 
 
-def group_type(used: set[str], nbytes: int, exact: bool) -> str:
+def register_group_type(used: set[str], nbytes: int, exact: bool) -> str:
     """The type of registers with these uses and this size. ``exact``: the values fill all bytes."""
     single = next(iter(used)) if len(used) == 1 else ""
     if single and bit_width(single) >= 8 * nbytes:
@@ -63,7 +63,7 @@ def group_type(used: set[str], nbytes: int, exact: bool) -> str:
     return integer_type(width // 8)
 
 
-def moved_registers(program: ProgramDescription) -> list[tuple[int, int]]:
+def register_copies(program: ProgramDescription) -> list[tuple[int, int]]:
     """(source, destination) of all copies of registers."""
     layout, moves = program.layout, []
     copies = {op for op, operation in layout.operations.items() if operation.copied_bytes} | {layout.control["BLOCK"]}
@@ -77,7 +77,7 @@ def moved_registers(program: ProgramDescription) -> list[tuple[int, int]]:
     return moves
 
 
-def copied_registers(program: ProgramDescription) -> list[tuple[int, int]]:
+def element_copied_registers(program: ProgramDescription) -> list[tuple[int, int]]:
     """(register, element size) of operands that are only copied by element."""
     layout, copies = program.layout, []
     for op, arguments in program.elementwise_operations:

@@ -41,13 +41,13 @@ class RegisterFile:
         """The bits of a register as an LLVM type."""
         return self.writer.reinterpret(self.read(k), self.types[k], llvm)
 
-    def read_as(self, k: int, c_type: str) -> TypedValue:
+    def read_as_c_type(self, k: int, c_type: str) -> TypedValue:
         """A register as a C type."""
         return TypedValue(self.read_bits(k, TYPES[c_type]), c_type)
 
     def is_true(self, k: int) -> str:
         """A register of type bool, as i1."""
-        return self.writer.is_true(self.read_as(k, "uint8_t"))
+        return self.writer.is_true(self.read_as_c_type(k, "uint8_t"))
 
     def write(self, k: int, text: str) -> None:
         storage = self.storage_type(k)

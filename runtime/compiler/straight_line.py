@@ -8,7 +8,7 @@ write a register that it reads or has written before.
 
 from __future__ import annotations
 
-from .c_expressions import NAN_TEST
+from .c_expression_lowering import NAN_TEST
 from .llvm_writer import TYPES, vector_type
 from .operations import emit_operations, lane_count
 from .program import Argument, ProgramDescription, ScalarOperation
@@ -103,7 +103,7 @@ def find_nan_sentinels(program: ProgramDescription, first: int, last: int) -> di
     return trace.nan_sentinels()
 
 
-def emit_run(registers: RegisterFile, first: int, last: int) -> None:
+def emit_straight_line(registers: RegisterFile, first: int, last: int) -> None:
     """Emit a run and the branch behind it."""
     w, sentinels = registers.writer, find_nan_sentinels(registers.program, first, last)
     if sentinels:

@@ -29,7 +29,7 @@ class ExpectedBoundary:
     scans: list[tuple[int, Any]]
 
 
-def expect_after_iteration(loops: Loops, index: int) -> ExpectedBoundary:
+def expected_boundary_after_iteration(loops: Loops, index: int) -> ExpectedBoundary:
     """The boundary after the iteration that an engine has just run, its buffers prepared (docs/semantics.md 2.1)."""
     plan = loops.plan.loops[index]
     iteration = loops.state(index)[0]
@@ -46,7 +46,7 @@ def expect_after_iteration(loops: Loops, index: int) -> ExpectedBoundary:
     )
 
 
-def expect_on_entry(loops: Loops, index: int) -> ExpectedBoundary:
+def expected_boundary_on_entry(loops: Loops, index: int) -> ExpectedBoundary:
     """The boundary before iteration 0 of a loop that an engine has just entered."""
     plan = loops.plan.loops[index]
     received = {e.param: loops.memory.value(e.initial) for e in plan.edges if e.initial >= 0}

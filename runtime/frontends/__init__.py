@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..errors import ModelError, file_error
 from ..graph import Graph
+from ..safe_file_reading import open_regular_file
 from ..signal_deferral import defer_signals
-from ..stable_file import open_regular_file
 
 #: Suffix -> module of this package with a ``read``. ONNX: protobuf, protobuf text, JSON, and ONNX's own text format.
 _FRONTENDS = {

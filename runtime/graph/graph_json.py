@@ -124,7 +124,7 @@ def graph_from_json(text: str) -> Graph:
                 got=str(document["version"]),
             )
         graph = _GraphDecoder(document["values"]).graph(document["graph"])
-        _check_graph(graph, frozenset())
+        _check_definitions(graph, frozenset())
         return graph
     except LoopdbgError:
         raise
@@ -439,7 +439,7 @@ class _GraphDecoder:
         return SlicedInput(outer, inner, axis, start, end, stride, part_size, _read_bool(entry["drop_axis"]), backward)
 
 
-def _check_graph(graph: Graph, outer_values: frozenset[Value]) -> None:
+def _check_definitions(graph: Graph, outer_values: frozenset[Value]) -> None:
     """Check that every value that a node reads is defined before it; data-flow analyses rely on it.
 
     Raises:
@@ -452,7 +452,7 @@ def _check_graph(graph: Graph, outer_values: frozenset[Value]) -> None:
         if not known.isdisjoint(outputs) or len(set(outputs)) != len(outputs):
             raise ValueError(f"{node.describe()} computes a value that is already defined")
         for _, body in bodies(node):
-            _check_graph(body, known)
+            _check_definitions(body, known)
         if isinstance(node, Loop):
             _check_loop(node, known)
         elif isinstance(node, If) and any(len(body.outputs) != len(node.outputs) for _, body in bodies(node)):

@@ -450,7 +450,7 @@ class Graph:
     #: Of the main graph: the builder function of a script, and the constants file of an IR, as named by the caller.
     function: str = ""
     weights: Path | None = None
-    #: Of the main graph: a run consists of several runs of the model in the file (stateful_unroll.py).
+    #: Of the main graph: a run consists of several runs of the model in the file (stateful_runs_as_loop.py).
     is_over_requests: bool = False
     #: By input name: typical sizes and values (TensorRT's optimisation profiles).
     usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)

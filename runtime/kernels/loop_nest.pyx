@@ -385,7 +385,7 @@ cdef int run_skip(Call *c) noexcept nogil:
     return -<int>c.extra[0]
 
 
-cdef int run_iteration_block(Call *c) noexcept nogil:
+cdef int compute_hoisted_block(Call *c) noexcept nogil:
     """Compute values that depend on the iteration number alone, for a block of iterations at once or for one.
 
     The calls after this one: ``sources`` copies from sliced inputs and others, ``calls`` in total, which fill a block;
@@ -441,7 +441,7 @@ cdef bint is_gather(const Call *call) noexcept nogil:
 
 cdef bint is_self_contained(const Call *call) noexcept nogil:
     """Does a call depend only on its arguments? It may then be copied, and run on other memory."""
-    return call.run != run_iteration_block and call.run != run_skip
+    return call.run != compute_hoisted_block and call.run != run_skip
 
 
 cdef bint is_small_product(const Call *call) noexcept nogil:
@@ -469,7 +469,7 @@ cdef void copy_call(Call *to, const Call *call) noexcept nogil:
 
 cdef void invalidate_iteration_block(Call *call) noexcept nogil:
     """Make a call recompute its block, if it handles blocks."""
-    if call.run == run_iteration_block:
+    if call.run == compute_hoisted_block:
         call.extra[3] = -1
 
 
@@ -613,7 +613,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     elif k.driver == "panels":
         call.run = run_packed_product
     elif k.driver == "block":
-        call.run = run_iteration_block
+        call.run = compute_hoisted_block
     elif k.driver == "skip":
         call.run = run_skip
     elif k.driver == "routine":

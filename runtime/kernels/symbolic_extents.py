@@ -184,7 +184,7 @@ def _is_negative(difference: Any) -> bool:
     return difference.is_negative() if isinstance(difference, SymbolicExtent) else difference < 0
 
 
-def keep_symbolic(extent: Any) -> Any:
+def symbolic_or_int(extent: Any) -> Any:
     """A symbolic extent unchanged, anything else as a plain integer."""
     return extent if type(extent) is SymbolicExtent else int(extent)
 
@@ -275,7 +275,7 @@ class SymbolicExtentMap:
             numbers,
             element,
         )
-        #: Axis along which an input has spare capacity, and its extent (plan/kernel_binding.py).
+        #: Axis along which an input has spare capacity, and its extent (plan/binding_result.py).
         self.capacities: list[tuple[int, int] | None] = [None] * len(shapes)
 
 

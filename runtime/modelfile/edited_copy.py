@@ -32,7 +32,7 @@ def write_edited_copy(source: Path, weights: Path | None, graph: Graph, edits: M
 
 def _open_model_file(path: Path, weights: Path | None, graph: Graph) -> ModelFile[Any]:
     if path.suffix == ".xml":
-        from .ir import IrFile
+        from .openvino_ir import IrFile
 
         return IrFile(path, weights, graph)
     from .onnx import OnnxFile

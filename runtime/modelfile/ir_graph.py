@@ -59,7 +59,7 @@ class IrGraph:
         """Return the names of the values at output ports."""
         return {(op.get("id"), port.get("id")): port.get("names") for op in self.layers for port in output_ports(op)}
 
-    def output_named(self, name: str) -> Port:
+    def output_port_of_value(self, name: str) -> Port:
         """Return the output port of a value.
 
         Raises:

@@ -21,7 +21,7 @@ from ..atomic_file import write_bytes
 from ..errors import UnsupportedError
 from ..frontends.onnx.external_data import ExternalDataReader
 from ..frontends.onnx.name_scope import NameScope
-from ..frontends.onnx.proto import FunctionProto, as_own_model
+from ..frontends.onnx.proto import FunctionProto, convert_onnx_package_model
 from ..frontends.onnx.proto import NodeProto as OwnNodeProto
 from ..frontends.onnx.reader import _OnnxGraphReader
 from ..frontends.recurrent import expand_recurrent_operators
@@ -31,7 +31,7 @@ from ..record import record
 from ..text import fresh_name
 from .model_file import CONTROL_INPUTS, ModelFile
 from .onnx_graph import all_names, keep_only, names_in_nodes
-from .onnx_storage import copy_external_data, is_external, is_large, load_external_data, read_source
+from .onnx_storage import copy_external_data, is_external, is_large, load_external_data, read_without_external_data
 
 #: Before this version of the IR every initializer has to be listed as an input.
 MIN_IR_INITIALIZERS_ALONE = 4
@@ -62,14 +62,14 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
         Raises:
             ModelError: the file cannot be read, or has changed.
         """
-        self.source = read_source(path)
+        self.source = read_without_external_data(path)
         self.folder = path.parent
         self.is_large = is_large(self.source)
-        message = as_own_model(self.source)
+        message = convert_onnx_package_model(self.source)
         reader = _RecordingReader(message, ExternalDataReader(os.path.dirname(os.path.abspath(path))))
         reread = reader.read_main_graph()
         expand_recurrent_operators(reread)
-        self._messages = dict(_pair_messages(message, self.source))
+        self._messages = dict(_pair_protobuf_messages(message, self.source))
         self._scopes = reader.scopes
         locations = {
             node: OnnxNodeLocation(self._messages[id(proto)], scope)
@@ -83,7 +83,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
         value = scope.find(name, f"'{name}'")
         return None if value is None else self._original_values[value]
 
-    def scope_message(self, scope: NameScope) -> Any:
+    def scope_proto(self, scope: NameScope) -> Any:
         """The message of a scope: a GraphProto or a FunctionProto."""
         return self._messages[id(scope.proto)]
 
@@ -111,7 +111,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
             _set_constant(location.proto, data)
             return
         for scope in self._scopes:
-            graph = self.scope_message(scope)
+            graph = self.scope_proto(scope)
             names = [name for name, known in scope.values.items() if known and self.original_value(known) is value]
             if isinstance(graph, GraphProto) and any(_set_initializer(graph, name, data) for name in names):
                 return
@@ -138,7 +138,7 @@ class OnnxFile(ModelFile[OnnxNodeLocation]):
             location.proto.input.append("")
         location.proto.input[k] = name
         tensor = numpy_helper.from_array(data, name)
-        outer_message = self.scope_message(location.scope)
+        outer_message = self.scope_proto(location.scope)
         if not isinstance(outer_message, GraphProto):
             node = onnx.helper.make_node("Constant", [], [name], value=tensor)
             outer_message.node.insert(0, node)
@@ -228,7 +228,7 @@ class _RecordingReader(_OnnxGraphReader):
             self.node_protos.setdefault(node, (proto, scope))
 
 
-def _pair_messages(own_model: Any, onnx_model: Any) -> Iterator[tuple[int, Any]]:
+def _pair_protobuf_messages(own_model: Any, onnx_model: Any) -> Iterator[tuple[int, Any]]:
     """Pairs of (id of our own message, onnx message) for every graph, function, node and attribute of a model."""
     yield from _pair_graph_messages(own_model.graph, onnx_model.graph)
     for function, onnx_function in zip(own_model.functions, onnx_model.functions, strict=True):

@@ -238,7 +238,7 @@ def redirect_reads(graph: GraphProto, new: Mapping[str, str], outputs: bool = Tr
             value.name = new.get(value.name, value.name)
 
 
-def port_info(name: str, kind: ValueType) -> ValueInfoProto:
+def port_value_info(name: str, kind: ValueType) -> ValueInfoProto:
     """A port; without a type if it is unknown."""
     info = ValueInfoProto(name=name)
     if not (isinstance(kind, TensorType) and kind.dtype is None):
@@ -266,8 +266,8 @@ def value_info(name: str, data: Any, sized: bool = True) -> ValueInfoProto:
         return ValueInfoProto(name=name)
     if isinstance(data, list | tuple):
         element = _array_type(data[0], False) if data else TensorType(np.dtype(np.float32))
-        return port_info(name, SequenceType(element))
-    return port_info(name, _array_type(data, sized))
+        return port_value_info(name, SequenceType(element))
+    return port_value_info(name, _array_type(data, sized))
 
 
 def _array_type(data: Any, sized: bool) -> TensorType:

@@ -29,7 +29,7 @@ from ..errors import ModelError, UnsupportedError, UsageError, one_line
 from ..frontends.onnx.external_data import ELEMENTS_PER_BYTE
 from ..graph import Array
 from ..record import record
-from ..stable_file import StableFile, path_inside_folder
+from ..safe_file_reading import StableFile, path_inside_folder
 from .scratch_folder import DATA_FILE, ScratchFolder, align
 
 #: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external.
@@ -94,14 +94,14 @@ def read_model(path: Path) -> OnnxModel:
     Raises:
         ModelError: it cannot be read.
     """
-    source = OnnxModel(read_source(path), path.parent)
+    source = OnnxModel(read_without_external_data(path), path.parent)
     try:
         return _inline_external_data(source)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
 
 
-def read_source(path: Path) -> ModelProto:
+def read_without_external_data(path: Path) -> ModelProto:
     """Read a file, in any format that ``onnx.load`` reads, without external data.
 
     Raises:

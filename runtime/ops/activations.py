@@ -12,7 +12,7 @@ from ..errors import ModelError, UnsupportedError
 from .axis_arguments import unknown_value_error
 from .elementwise import clamp_to_bounds, erf
 from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, through_reals, with_native_loop
-from .primitives import NativeLoop, NoNativeKernel
+from .primitive_types import NativeLoop, NoNativeKernel
 from .random_source import RandomSource
 from .registry import onnx, openvino
 

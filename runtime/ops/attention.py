@@ -22,7 +22,7 @@ from .axis_arguments import element_count, shape_error, unknown_value_error
 from .matmul import matmul_product
 from .normalize import softmax_over
 from .operator_helpers import cast, check_broadcastable, constant, is_float, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import older_version, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -11,7 +11,7 @@ from ..dtypes import dtype_from_name, dtype_from_onnx
 from ..graph import Array
 from .axis_arguments import unknown_value_error
 from .operator_helpers import Dtype
-from .primitives import NativeLoop
+from .primitive_types import NativeLoop
 from .registry import onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -19,7 +19,7 @@ from .axis_arguments import decode_string, read_ints, shape_error, unknown_value
 from .elementwise import clamp_to_bounds
 from .int8_convolution import int8_window_sums, int32_window_sums
 from .operator_helpers import as_float32, cast, constant, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 from .window_geometry import AUTO_PADS, ConvAttributes, WindowGeometry, window_geometry
 

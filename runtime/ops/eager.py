@@ -17,8 +17,8 @@ from ..errors import ModelError
 from ..graph import Array
 from ..kernels import loop_nest
 from ..kernels.strided_iteration import plan_loops
-from . import kernel_lookup
-from .primitives import Elementwise, IterationFunction, NativeLoop, RoutineCall, View
+from . import ufunc_kernels
+from .primitive_types import Elementwise, IterationFunction, NativeLoop, RoutineCall, View
 from .weight_packing import is_packable
 
 _ACCUMULATOR_INT = np.dtype(np.int64)
@@ -35,10 +35,10 @@ class EagerPrimitives:
 
     def map(self, function: Elementwise, *inputs: Array) -> Array:
         """Elementwise with NumPy broadcasting. The input dtypes match the function's loop."""
-        kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in inputs]))
+        kernel = ufunc_kernels.elementwise_kernel(function, tuple([x.dtype for x in inputs]))
         if kernel is None:
             return _map_without_kernel(function, inputs)
-        result = kernel_lookup.run_elementwise(kernel, *inputs)
+        result = ufunc_kernels.run_elementwise(kernel, *inputs)
         if result is None:
             raise ZeroDivisionError(function.failure if isinstance(function, NativeLoop) else "division by zero")
         return result
@@ -47,39 +47,39 @@ class EagerPrimitives:
         """Reduce over ``axes`` by a binary ufunc, preserving the dtype. Empty ``axes``: a copy."""
         if not axes:
             return np.array(x, order="C")
-        kernel = kernel_lookup.reduction_kernel(ufunc, x.dtype)
-        if kernel is None or (not x.size and ufunc in kernel_lookup.IDEMPOTENT):
+        kernel = ufunc_kernels.reduction_kernel(ufunc, x.dtype)
+        if kernel is None or (not x.size and ufunc in ufunc_kernels.IDEMPOTENT):
             return np.asarray(ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=x.dtype))
         x = loop_nest.aligned_array(x)
         out = np.empty([1 if d in axes else extent for d, extent in enumerate(x.shape)], x.dtype)
-        if ufunc in kernel_lookup.IDENTITY:
-            out.fill(kernel_lookup.IDENTITY[ufunc](x.dtype))
+        if ufunc in ufunc_kernels.IDENTITY:
+            out.fill(ufunc_kernels.IDENTITY[ufunc](x.dtype))
         else:
             out[...] = x[tuple([slice(extent) for extent in out.shape])]
         if x.size:
-            reduced = (x.shape, kernel_lookup.reduction_strides(out, axes))
+            reduced = (x.shape, ufunc_kernels.reduction_strides(out, axes))
             loop_nest.run_kernel(kernel, (out, x, out), *plan_loops(x.shape, (reduced, (x.shape, x.strides), reduced)))
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:
         """Accumulate along ``axis``, as ``ufunc.accumulate``, preserving the dtype."""
-        kernel = kernel_lookup.accumulate_kernel(ufunc, x.dtype)
+        kernel = ufunc_kernels.accumulate_kernel(ufunc, x.dtype)
         if kernel is None:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
             successors = out[(*(slice(None),) * axis, slice(1, None))]
-            loop_nest.run_kernel(kernel, (out, successors, successors), *kernel_lookup.plan_accumulate(out, axis))
+            loop_nest.run_kernel(kernel, (out, successors, successors), *ufunc_kernels.plan_accumulate(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
         """The int64 index of the maximum or minimum (``which``: "max" or "min") along ``axis`` (kept with size 1);
         ties: first, or last. A NaN is the extreme, as in NumPy."""
-        if kernel_lookup.supports_arg_reduction(x):
+        if ufunc_kernels.supports_arg_reduction(x):
             out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
-            kernel = kernel_lookup.driver_kernel("arg", out.dtype)
+            kernel = ufunc_kernels.driver_kernel("arg", out.dtype)
             loop_nest.run_kernel(
-                kernel, (_row_major(x), out), extra=kernel_lookup.arg_reduction_params(which, x, axis, last)
+                kernel, (_row_major(x), out), extra=ufunc_kernels.arg_reduction_params(which, x, axis, last)
             )
             return out
         find = np.argmax if which == "max" else np.argmin
@@ -90,7 +90,7 @@ class EagerPrimitives:
 
     def matmul(self, a: Array, b: Array) -> Array:
         """NumPy's matmul for ranks from 1 on; batch axes broadcast."""
-        kernel = kernel_lookup.product_kernel(a.dtype, b.dtype)
+        kernel = ufunc_kernels.product_kernel(a.dtype, b.dtype)
         if kernel is None or not a.ndim or not b.ndim:
             return np.asarray(np.matmul(a, b))
         a2, b2 = loop_nest.aligned_array(a), loop_nest.aligned_array(b)
@@ -98,10 +98,10 @@ class EagerPrimitives:
             a2 = _row_major(a2).reshape(1, -1)
         if b.ndim == 1:
             b2 = _row_major(b2).reshape(-1, 1)
-        shape = kernel_lookup.product_shape(a2, b2)
+        shape = ufunc_kernels.product_shape(a2, b2)
         out = np.empty(shape, kernel.out)
         if out.size:
-            loop_nest.run_kernel(kernel, (a2, b2, out), *kernel_lookup.plan_product(a2, b2, out))
+            loop_nest.run_kernel(kernel, (a2, b2, out), *ufunc_kernels.plan_product(a2, b2, out))
         if a.ndim > 1 and b.ndim > 1:
             return out
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
@@ -135,7 +135,7 @@ class EagerPrimitives:
         """Elementwise selection with broadcasting; ``a`` and ``b`` share a dtype."""
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             return np.where(condition, a, b)
-        result = kernel_lookup.run_elementwise(kernel_lookup.where_kernel(a.dtype), condition, a, b)
+        result = ufunc_kernels.run_elementwise(ufunc_kernels.where_kernel(a.dtype), condition, a, b)
         assert result is not None
         return result
 
@@ -143,8 +143,8 @@ class EagerPrimitives:
         """Convert each element as in C (float to integer truncates)."""
         if x.dtype == dtype:
             return x
-        kernel = kernel_lookup.cast_kernel(x.dtype, dtype)
-        result = None if kernel is None else kernel_lookup.run_elementwise(kernel, x)
+        kernel = ufunc_kernels.cast_kernel(x.dtype, dtype)
+        result = None if kernel is None else ufunc_kernels.run_elementwise(kernel, x)
         if result is not None:
             return result
         # Drop the imaginary part explicitly: NumPy would warn.
@@ -204,16 +204,16 @@ class EagerPrimitives:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
         aligned = [loop_nest.aligned_array(x) for x in inputs]
         strided = [
-            x if kernel_lookup.has_contiguous_rows(x) else _row_major(x) for x in aligned[: routine.strided_inputs]
+            x if ufunc_kernels.has_contiguous_rows(x) else _row_major(x) for x in aligned[: routine.strided_inputs]
         ]
-        steps = kernel_lookup.row_strides(strided)
+        steps = ufunc_kernels.row_strides(strided)
         arrays = (*strided, *map(_row_major, aligned[routine.strided_inputs :]), *results)
         if routine.growing_axes:
             count = np.empty((), np.int64)
             arrays = (*arrays, count)
         if routine.scratch_bytes:
             arrays = (*arrays, np.empty(routine.scratch_bytes, np.uint8))
-        kernel = kernel_lookup.routine_kernel(routine.name)
+        kernel = ufunc_kernels.routine_kernel(routine.name)
         if not loop_nest.run_kernel(kernel, arrays, steps=steps, extra=tuple(routine.params)):
             raise ModelError(routine.failure or f"{routine.name} failed", name=routine.name)
         if routine.growing_axes:
@@ -263,10 +263,10 @@ def _map_without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array
         return np.asarray(function.python_function(*inputs))
     # Integers below 8 bits: overflow wraps around as in wider types.
     widened = [x.astype(_ACCUMULATOR_INT) for x in inputs]
-    kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in widened]))
+    kernel = ufunc_kernels.elementwise_kernel(function, tuple([x.dtype for x in widened]))
     if kernel is None or any(x.dtype != inputs[0].dtype or x.dtype.kind == "f" for x in inputs):
         raise TypeError(f"{function.name} has no loop for {', '.join(x.dtype.name for x in inputs)}")
-    result = kernel_lookup.run_elementwise(kernel, *widened)
+    result = ufunc_kernels.run_elementwise(kernel, *widened)
     if result is None:
         raise ZeroDivisionError(function.failure)
     return result.astype(inputs[0].dtype)

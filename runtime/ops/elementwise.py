@@ -23,7 +23,7 @@ from .operator_helpers import (
     through_reals,
     with_native_loop,
 )
-from .primitives import Elementwise, NativeLoop
+from .primitive_types import Elementwise, NativeLoop
 from .registry import onnx, openvino, register_all
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

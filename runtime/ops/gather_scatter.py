@@ -22,7 +22,7 @@ from .axis_arguments import (
     unknown_value_error,
 )
 from .operator_helpers import Dtype, cast, constant, index_range, is_integer
-from .primitives import NoNativeKernel, RoutineCall
+from .primitive_types import NoNativeKernel, RoutineCall
 from .registry import onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

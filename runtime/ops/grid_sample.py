@@ -8,7 +8,7 @@ import numpy as np
 
 from .axis_arguments import decode_string, element_count, unknown_value_error
 from .operator_helpers import cast, constant, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -15,7 +15,7 @@ from ..graph import Array
 from ..kernels import thread_pool
 from ..kernels.bindings import int8
 from .int8_weight_packing import as_int8_with_zero_point
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .window_geometry import WindowGeometry
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

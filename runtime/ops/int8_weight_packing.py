@@ -13,8 +13,8 @@ import numpy as np
 from ..graph import Array
 from ..kernels import huge_pages, loop_nest
 from ..kernels.bindings import int8
-from . import kernel_lookup
-from .primitives import RoutineCall
+from . import ufunc_kernels
+from .primitive_types import RoutineCall
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
@@ -35,7 +35,7 @@ def pack_weights(weights: Array) -> Array:
 def _pack(matrix: Array, row: Array) -> None:
     k, n = matrix.shape
     loop_nest.run_kernel(
-        kernel_lookup.routine_kernel("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8))
+        ufunc_kernels.routine_kernel("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8))
     )
 
 

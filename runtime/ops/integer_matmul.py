@@ -15,7 +15,7 @@ from .cast import convert
 from .int8_weight_packing import pack_weights, packed_size
 from .matmul import inner_dimensions_error, matmul_product
 from .operator_helpers import cast, check_unidirectional_broadcast, constant
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .quantize import dequantize_linear, quantize_linear, requantize
 from .registry import onnx
 

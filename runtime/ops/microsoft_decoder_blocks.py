@@ -126,7 +126,7 @@ def branchwise_rms_norm(p: P, x: T, scale: T | None = None, *, num_branches: int
 
 
 @onnx("MRotaryEmbedding", domain=MICROSOFT)
-def m_rotary_embedding(
+def multimodal_rotary_embedding(
     p: P,
     x: T,
     position_ids: T,

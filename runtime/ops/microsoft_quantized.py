@@ -23,7 +23,7 @@ from .microsoft_elementwise import MICROSOFT
 from .microsoft_fused_matmul import nchw_to_nhwc, nhwc_to_nchw
 from .normalize import softmax_over
 from .operator_helpers import cast, constant
-from .primitives import NoNativeKernel, RoutineCall
+from .primitive_types import NoNativeKernel, RoutineCall
 from .reduce import _mean
 from .registry import Ints, apply_standard_operator, inherit_attributes, onnx
 from .window_geometry import ConvAttributes, PoolAttributes

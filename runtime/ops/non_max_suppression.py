@@ -14,7 +14,7 @@ from ..record import record
 from .axis_arguments import unknown_value_error
 from .eager import EagerPrimitives
 from .operator_helpers import Dtype, constant, working_dtype
-from .primitives import NoNativeKernel, RoutineCall
+from .primitive_types import NoNativeKernel, RoutineCall
 from .registry import inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -25,7 +25,7 @@ from .axis_arguments import (
 )
 from .convolution import scale_and_shift_channels
 from .operator_helpers import cast, check_unidirectional_broadcast, constant, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

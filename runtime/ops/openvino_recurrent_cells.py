@@ -101,7 +101,7 @@ def _cell(
     return step.next_states(m, products, state, weights)
 
 
-# --- A cell in two parts: the input projection can be hoisted and batched over steps (plan/hoisting.py).
+# --- A cell in two parts: the input projection can be hoisted and batched over steps (plan/iteration_batching.py).
 
 #: Number of states of a cell; they are inputs between X and the weights.
 STATE_COUNTS = {"lstmcell": 2, "grucell": 1, "rnncell": 1}

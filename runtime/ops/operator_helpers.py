@@ -14,8 +14,8 @@ from ..kernels.kernel import type_char
 from ..kernels.strided_iteration import broadcast_shapes
 from ..kernels.symbolic_extents import SymbolicExtent
 from .axis_arguments import normalize_axis, shape_error
-from .kernel_lookup import elementwise_kernel
-from .primitives import NativeLoop
+from .primitive_types import NativeLoop
+from .ufunc_kernels import elementwise_kernel
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any

@@ -13,7 +13,7 @@ from ..errors import UnsupportedError
 from ..graph import Array
 from .axis_arguments import check_shape, normalize_axis, read_ints, shape_error, unknown_value_error
 from .operator_helpers import cast, constant, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 from .window_geometry import PoolAttributes, WindowGeometry
 

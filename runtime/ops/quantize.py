@@ -23,7 +23,7 @@ from .operator_helpers import (
     openvino_align,
     working_dtype,
 )
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -13,7 +13,7 @@ from ..kernels import kernel as kernels
 from .axis_arguments import element_count, normalize_axes_sorted, normalize_axis, read_int, unknown_value_error
 from .elementwise import DIVIDE_TRUNCATE
 from .operator_helpers import Dtype, cast, constant, full_constant, is_float, is_integer, working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import Ints, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -2,7 +2,7 @@
 
 An operator is a function ``op(p, *inputs, **attributes)`` that composes primitives ``p`` (see
 :class:`~.eager.EagerPrimitives`). With :class:`~.eager.EagerPrimitives` it computes eagerly; with the binder of
-``plan.operator_binder`` it emits calls for the engine. Both use the kernels selected by ``ops.kernel_lookup``.
+``plan.operator_binder`` it emits calls for the engine. Both use the kernels selected by ``ops.ufunc_kernels``.
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes are
 keyword arguments; OpenVINO's XML attributes are parsed by their annotation. An absent optional input is None. The
@@ -31,7 +31,7 @@ from ..graph import Array, Node, Operation, System, Value
 from ..record import record
 from ..text import count_text
 from .operator_index import INDEX
-from .primitives import NoNativeKernel
+from .primitive_types import NoNativeKernel
 from .user_operators import load_entry_points, resolve_user_operator
 
 Function = Callable[..., Any]

@@ -13,7 +13,7 @@ from ..kernels.bindings import image as routines
 from .axis_arguments import decode_string, unknown_value_error
 from .eager import EagerPrimitives
 from .operator_helpers import working_dtype
-from .primitives import RoutineCall
+from .primitive_types import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

@@ -16,7 +16,7 @@ import numpy as np
 from ..graph import Array
 from ..kernels.bindings.sequences import MAX_AXES
 from .axis_arguments import check_shape, element_count, normalize_axis, normalize_existing_axis, read_int
-from .primitives import NoNativeKernel
+from .primitive_types import NoNativeKernel
 from .registry import onnx
 
 P = Any  # EagerPrimitives or the like; T is an array or a list, or its description

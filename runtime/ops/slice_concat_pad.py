@@ -21,7 +21,7 @@ from .axis_arguments import (
     unknown_value_error,
 )
 from .operator_helpers import Dtype, constant, has_bitwise_zero, is_float
-from .primitives import NoNativeKernel, RoutineCall
+from .primitive_types import NoNativeKernel, RoutineCall
 from .registry import Ints, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

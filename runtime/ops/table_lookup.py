@@ -11,7 +11,7 @@ from ..graph import Array
 from ..kernels.kernel import type_char
 from .axis_arguments import normalize_existing_axis, read_int, read_ints, unknown_value_error
 from .operator_helpers import Dtype, cast, constant, full_constant, working_dtype
-from .primitives import NoNativeKernel, RoutineCall
+from .primitive_types import NoNativeKernel, RoutineCall
 from .registry import older_version, onnx, openvino
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description

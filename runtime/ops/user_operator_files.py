@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LoopdbgError, ModelError, TerminationExit, UsageError, one_line
-from ..python_scripts import compile_script, import_from_folder
+from ..python_scripts import compile_script, isolated_imports
 from .user_operators import operator, registered_operators
 
 
@@ -38,7 +38,7 @@ def load_operators(path: str | Path) -> list[tuple[str, str]]:
     module.__file__ = str(file)
     before = registered_operators()
     sys.modules[module.__name__] = module  # permanent: pickling and class lookup need it
-    with import_from_folder(file.parent), contextlib.redirect_stdout(sys.stderr):
+    with isolated_imports(file.parent), contextlib.redirect_stdout(sys.stderr):
         try:
             exec(code, module.__dict__)
             for operator_class in _reference_classes(module):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
+from ..ops.primitive_types import Elementwise, NoNativeKernel, RoutineCall
 from ..record import record
 
 #: With fewer weights, a product takes about as long as locating its row.
@@ -61,7 +61,7 @@ class BatchedPrimitives:
 
     # -- helpers
 
-    def _spread(self, x: Any, ndim: int) -> Any:
+    def _extend_rank(self, x: Any, ndim: int) -> Any:
         """An elementwise operand whose rows are extended to ``ndim`` axes by leading unit axes."""
         if not isinstance(x, BatchedRows):
             return x
@@ -79,14 +79,14 @@ class BatchedPrimitives:
         if not any(isinstance(x, BatchedRows) for x in inputs):
             return self.p.map(function, *inputs)
         ndim = max(len(x.shape) for x in inputs)
-        return BatchedRows(self.p.map(function, *(self._spread(x, ndim) for x in inputs)))
+        return BatchedRows(self.p.map(function, *(self._extend_rank(x, ndim) for x in inputs)))
 
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         inputs = (condition, a, b)
         if not any(isinstance(x, BatchedRows) for x in inputs):
             return self.p.where(*inputs)
         ndim = max(len(x.shape) for x in inputs)
-        return BatchedRows(self.p.where(*(self._spread(x, ndim) for x in inputs)))
+        return BatchedRows(self.p.where(*(self._extend_rank(x, ndim) for x in inputs)))
 
     def reduce(self, ufunc: np.ufunc, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
         if not isinstance(x, BatchedRows):
@@ -150,7 +150,7 @@ class BatchedPrimitives:
     def broadcast(self, x: Any, shape: Sequence[int]) -> Any:
         if not isinstance(x, BatchedRows):
             return self.p.broadcast(x, shape)
-        return BatchedRows(self.p.broadcast(self._spread(x, len(shape)), (self.count, *shape)))
+        return BatchedRows(self.p.broadcast(self._extend_rank(x, len(shape)), (self.count, *shape)))
 
     def slice(self, x: Any, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Any:
         if not isinstance(x, BatchedRows):

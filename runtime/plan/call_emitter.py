@@ -16,13 +16,19 @@ from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels import loop_nest
 from ..kernels.strided_iteration import broadcast_shapes, plan_loops, stride_along
-from ..kernels.symbolic_extents import SymbolicExtent, any_symbolic, approximate_quotient, current_extent, keep_symbolic
-from ..ops import kernel_lookup
+from ..kernels.symbolic_extents import (
+    SymbolicExtent,
+    any_symbolic,
+    approximate_quotient,
+    current_extent,
+    symbolic_or_int,
+)
+from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
-from ..ops.kernel_lookup import IDENTITY, shapes_and_strides, strides_of
-from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
+from ..ops.primitive_types import Elementwise, NoNativeKernel, RoutineCall
+from ..ops.ufunc_kernels import IDENTITY, shapes_and_strides, strides_of
 from ..ops.weight_packing import cached_layout, is_packable, packing_for_rows
-from .kernel_binding import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
+from .binding_result import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
 
 _EAGER = EagerPrimitives()
 #: A piece of an assembled result: the tensor and its start index.
@@ -47,7 +53,7 @@ class CallEmitter:
     # -- memory
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
-        shape = tuple(map(keep_symbolic, shape))
+        shape = tuple(map(symbolic_or_int, shape))
         return self._temp(math.prod(shape) * dtype.itemsize, shape, dtype)
 
     def _temp(
@@ -58,7 +64,7 @@ class CallEmitter:
 
     def emit_copy(self, x: Buffer) -> Buffer:
         out = self._new(x.shape, x.dtype)
-        self.emit_elementwise(kernel_lookup.copy_kernel(x.dtype), (x,), out)
+        self.emit_elementwise(ufunc_kernels.copy_kernel(x.dtype), (x,), out)
         return out
 
     def _contiguous(self, x: Buffer) -> Buffer:
@@ -83,9 +89,9 @@ class CallEmitter:
     # -- elements
 
     def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
-        kernel = _require_kernel(kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in inputs])))
+        kernel = _require_kernel(ufunc_kernels.elementwise_kernel(function, tuple([x.dtype for x in inputs])))
         shape = broadcast_shapes(*[x.shape for x in inputs])
-        if not kernel.exact and not kernel_lookup.has_contiguous_steps(
+        if not kernel.exact and not ufunc_kernels.has_contiguous_steps(
             plan_loops(shape, shapes_and_strides(inputs))[1], inputs
         ):
             inputs = tuple(map(self._contiguous, inputs))
@@ -97,7 +103,7 @@ class CallEmitter:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NoNativeKernel
         out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
-        self.emit_elementwise(kernel_lookup.where_kernel(a.dtype), (condition, a, b), out)
+        self.emit_elementwise(ufunc_kernels.where_kernel(a.dtype), (condition, a, b), out)
         return out
 
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
@@ -105,7 +111,7 @@ class CallEmitter:
             return x
         if x.known is not None:  # convert constants at bind time
             return self.constant(_EAGER.cast(x.known, dtype))
-        kernel = _require_kernel(kernel_lookup.cast_kernel(x.dtype, dtype))
+        kernel = _require_kernel(ufunc_kernels.cast_kernel(x.dtype, dtype))
         out = self._new(x.shape, dtype)
         self.emit_elementwise(kernel, (x,), out)
         return out
@@ -113,7 +119,7 @@ class CallEmitter:
     def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
         if not axes:
             return self.emit_copy(x)
-        kernel = _require_kernel(kernel_lookup.reduction_kernel(ufunc, x.dtype))
+        kernel = _require_kernel(ufunc_kernels.reduction_kernel(ufunc, x.dtype))
         kept_shape = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
         out = self._new(kept_shape, x.dtype)
         if ufunc in IDENTITY:
@@ -122,30 +128,30 @@ class CallEmitter:
             start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept_shape)
         else:
             raise NoNativeKernel
-        self.emit_elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
-        broadcast_out = out.view(x.shape, kernel_lookup.reduction_strides(out, axes))
+        self.emit_elementwise(ufunc_kernels.copy_kernel(x.dtype), (start,), out)
+        broadcast_out = out.view(x.shape, ufunc_kernels.reduction_strides(out, axes))
         if x.size:
             self.emit_elementwise(kernel, (broadcast_out, x), broadcast_out)
         return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
-        kernel = _require_kernel(kernel_lookup.accumulate_kernel(ufunc, x.dtype))
+        kernel = _require_kernel(ufunc_kernels.accumulate_kernel(ufunc, x.dtype))
         out = self.emit_copy(x)
         if x.size == 0 or x.shape[axis] == 1:
             return out
         successors = out.view(out.shape, out.strides, out.strides[axis])
         self.cost += x.size * 2
-        self.calls.append(CallSpec(kernel, (out, successors, successors), *kernel_lookup.plan_accumulate(out, axis)))
+        self.calls.append(CallSpec(kernel, (out, successors, successors), *ufunc_kernels.plan_accumulate(out, axis)))
         return out
 
     def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
-        if not kernel_lookup.supports_arg_reduction(x):
+        if not ufunc_kernels.supports_arg_reduction(x):
             raise NoNativeKernel
         x = self._contiguous(x)
         out = self._new(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
         self.cost += x.size * 2
-        extra = kernel_lookup.arg_reduction_params(which, x, axis, last)
-        self.calls.append(CallSpec(kernel_lookup.driver_kernel("arg", out.dtype), (x, out), extra=extra))
+        extra = ufunc_kernels.arg_reduction_params(which, x, axis, last)
+        self.calls.append(CallSpec(ufunc_kernels.driver_kernel("arg", out.dtype), (x, out), extra=extra))
         return out
 
     # -- products
@@ -155,8 +161,8 @@ class CallEmitter:
             raise ValueError("matmul needs inputs of rank 1 or more")
         a2 = self.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
         b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
-        shape = kernel_lookup.product_shape(a2, b2)
-        kernel = _require_kernel(kernel_lookup.product_kernel(a.dtype, b.dtype))
+        shape = ufunc_kernels.product_shape(a2, b2)
+        kernel = _require_kernel(ufunc_kernels.product_kernel(a.dtype, b.dtype))
         if (
             b2.known is not None
             and b2.strides[-2] == b2.dtype.itemsize
@@ -166,7 +172,7 @@ class CallEmitter:
         out = self._new(shape, kernel.out)
         if out.size:
             self.cost += 20 + approximate_quotient(out.size * a2.shape[-1], 8)
-            self.calls.append(CallSpec(kernel, (a2, b2, out), *kernel_lookup.plan_product(a2, b2, out)))
+            self.calls.append(CallSpec(kernel, (a2, b2, out), *ufunc_kernels.plan_product(a2, b2, out)))
         return self.reshape(out, shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Buffer, b: Buffer, start: Buffer | None = None) -> Buffer:
@@ -176,11 +182,11 @@ class CallEmitter:
         k, n = b.shape
         a = self._contiguous(a)
         packed = b.known is not None
-        b = self._contiguous(b) if b.known is None else self._packed(b, b.known, current_extent(a.size) // k)
+        b = self._contiguous(b) if b.known is None else self._packed_weights(b, b.known, current_extent(a.size) // k)
         storage_code = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + approximate_quotient(a.size * n, 16)
-        kernel = kernel_lookup.driver_kernel("panels", a.dtype)
+        kernel = ufunc_kernels.driver_kernel("panels", a.dtype)
         step = 0
         if start is not None:
             start, step = self._as_rows(self.broadcast(start, out.shape))
@@ -196,7 +202,7 @@ class CallEmitter:
             return x, x.shape[-1]
         return x, x.strides[outer_axes[0]] // size if outer_axes else 0
 
-    def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
+    def _packed_weights(self, b: Buffer, weights: Array, rows: int) -> Buffer:
         """Packed weights, cached so that single iterations and batches share them."""
         layout = packing_for_rows(rows)
         key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
@@ -209,7 +215,7 @@ class CallEmitter:
     # -- views
 
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
-        shape = tuple(keep_symbolic(extent) for extent in shape)
+        shape = tuple(symbolic_or_int(extent) for extent in shape)
         if math.prod(shape) != x.size:
             raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
         x = self._contiguous(x)
@@ -223,7 +229,7 @@ class CallEmitter:
         return x.view(tuple(x.shape[d] for d in perm), tuple(x.strides[d] for d in perm), known=known)
 
     def broadcast(self, x: Buffer, shape: Sequence[int]) -> Buffer:
-        shape = tuple(keep_symbolic(extent) for extent in shape)
+        shape = tuple(symbolic_or_int(extent) for extent in shape)
         if broadcast_shapes(x.shape, shape) != shape:
             raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
         strides = tuple(stride_along(x.shape, x.strides, d - len(shape)) for d in range(len(shape)))
@@ -238,10 +244,10 @@ class CallEmitter:
                 last = start + step * (extent - 1)
                 if start < 0 or start >= length or last < 0 or last >= length:
                     raise IndexError(f"a part of shape {[*extents]} from {[*starts]} lies outside of {[*x.shape]}")
-            offset = sum(keep_symbolic(s) * stride for s, stride in zip(starts, x.strides, strict=True))
+            offset = sum(symbolic_or_int(s) * stride for s, stride in zip(starts, x.strides, strict=True))
         known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
         strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
-        shape = tuple(keep_symbolic(e) for e in extents)
+        shape = tuple(symbolic_or_int(e) for e in extents)
         return x.view(shape, _canonical_strides(shape, strides, x.dtype.itemsize), offset, known)
 
     def _slice_along(self, x: Buffer, axis: int, start: int, end: int) -> Buffer:
@@ -260,7 +266,7 @@ class CallEmitter:
         fill: Any = None,
     ) -> Buffer:
         out, pieces = self._assembly_target(shape, dtype, pieces)
-        copy = kernel_lookup.copy_kernel(dtype)
+        copy = ufunc_kernels.copy_kernel(dtype)
         if fill is not None:
             value = self.constant(np.array(fill, dtype))
             # Fill only around a single piece: 3x faster, with typed fills, for a border around 256x256.
@@ -293,7 +299,7 @@ class CallEmitter:
             block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
             extra = (math.prod(x.shape[:axis]), x.shape[axis], block, indices.size, indices.dtype.itemsize)
             self.cost += 10 + out.size
-            kernel = kernel_lookup.driver_kernel("gather", x.dtype)
+            kernel = ufunc_kernels.driver_kernel("gather", x.dtype)
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
@@ -316,7 +322,7 @@ class CallEmitter:
         if any(x.dtype.hasobject for x in inputs):
             raise NoNativeKernel
         strided = [
-            x if kernel_lookup.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]
+            x if ufunc_kernels.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]
         ]
         arguments = [*strided, *(self._contiguous(x) for x in inputs[routine.strided_inputs :])]
         results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
@@ -329,7 +335,7 @@ class CallEmitter:
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        kernel, steps = kernel_lookup.routine_kernel(routine.name), kernel_lookup.row_strides(strided)
+        kernel, steps = ufunc_kernels.routine_kernel(routine.name), ufunc_kernels.row_strides(strided)
         self.calls.append(CallSpec(kernel, buffers, steps=steps, extra=tuple(routine.params)))
         if growing_axes:
             pairs = zip(results, growing_axes, strict=True)
@@ -356,7 +362,7 @@ class CallEmitter:
             result = SequenceBuffer("temp", len(self.temps) - 1, OBJECT_DTYPE, (), ())
         self.cost += 200
         self.calls.append(
-            CallSpec(kernel_lookup.routine_kernel(f"sequences.{name}"), (*arguments, result), extra=tuple(numbers))
+            CallSpec(ufunc_kernels.routine_kernel(f"sequences.{name}"), (*arguments, result), extra=tuple(numbers))
         )
         return result
 

@@ -3,7 +3,7 @@
 The operator's function runs on :class:`Buffer` descriptions; its results give the dtype and shape of every output and
 the kernel calls that fill them. call_emitter.py covers what depends only on dtypes, shapes and constants. This module
 adds data-dependent primitives, whose bindings are valid for the current data only, and batches of iterations. If a
-dtype or shape has no kernel, :class:`~..ops.primitives.NoNativeKernel` is raised and the node runs in Python.
+dtype or shape has no kernel, :class:`~..ops.primitive_types.NoNativeKernel` is raised and the node runs in Python.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ import numpy as np
 from ..graph import Array
 from ..graph.slicing import strided_view
 from ..kernels.symbolic_extents import approximate_quotient
-from ..ops import kernel_lookup
+from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
-from ..ops.kernel_lookup import MAX_OUTER, strides_of
-from ..ops.primitives import IterationFunction, NoNativeKernel, View
+from ..ops.primitive_types import IterationFunction, NoNativeKernel, View
 from ..ops.registry import ResolvedOperator
+from ..ops.ufunc_kernels import MAX_OUTER, strides_of
 from .batched_primitives import BatchedPrimitives, BatchedRows
-from .call_emitter import CallEmitter, Piece, clip_index
-from .kernel_binding import (
+from .binding_result import (
     Buffer,
     CallSpec,
     DynamicExtentBuffer,
@@ -38,6 +37,7 @@ from .kernel_binding import (
     VaryingIntegers,
     shape_with_capacity,
 )
+from .call_emitter import CallEmitter, Piece, clip_index
 
 _EAGER = EagerPrimitives()
 #: Iterations per batch: a GEMM of 64 rows takes 5 % longer per row than one of 500.
@@ -173,7 +173,7 @@ class OperatorBinder(CallEmitter):
         outer = math.prod(x.shape[:axis])
         extra = (outer, length, block, extent, start.dtype.itemsize, end.dtype.itemsize)
         self.cost += 10 + out.size
-        kernel = kernel_lookup.driver_kernel("slice_at", x.dtype)
+        kernel = ufunc_kernels.driver_kernel("slice_at", x.dtype)
         self.calls.append(CallSpec(kernel, (x, start, end, out), extra=extra))
         return out
 
@@ -294,7 +294,7 @@ class OperatorBinder(CallEmitter):
         """Emit one copy call."""
         if not target.size:
             raise NoNativeKernel
-        self.emit_elementwise(kernel_lookup.copy_kernel(source.dtype), (source,), target)
+        self.emit_elementwise(ufunc_kernels.copy_kernel(source.dtype), (source,), target)
 
 
 def _iterations(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
@@ -312,7 +312,7 @@ def _is_count(x: Buffer) -> bool:
 
 
 def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
-    return CallSpec(kernel_lookup.driver_kernel(driver, np.dtype(np.int64)), buffers, dims, extra=extra)
+    return CallSpec(ufunc_kernels.driver_kernel(driver, np.dtype(np.int64)), buffers, dims, extra=extra)
 
 
 def _rows(x: Buffer, view: View) -> Buffer:

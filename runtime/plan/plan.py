@@ -32,8 +32,8 @@ from ..graph.producers import ProducerMap
 from ..ops.registry import ResolvedOperation, ResolvedOperator, resolve, resolve_or_refuse
 from ..ops.weight_packing import with_packed_weights
 from ..record import record
-from .hoisting import hoisted_nodes, iteration_value
-from .trip_counts import condition_can_change
+from .iteration_batching import hoisted_nodes, iteration_value
+from .trip_count_analysis import condition_can_change
 
 
 class Opcode(IntEnum):
@@ -66,7 +66,7 @@ class Instruction:
     inside: int = -1
     #: JUMP and JOIN: copies of a branch's results.
     moves: tuple[tuple[int, int], ...] = ()
-    #: NODE: the hoisted form, valid while no value was edited (hoisting.py).
+    #: NODE: the hoisted form, valid while no value was edited (iteration_batching.py).
     hoisted: Instruction | None = None
     #: NODE: index of the outermost loop in which its inputs are invariant, so that it runs once per entry while no
     #: value was edited; -1: none.
@@ -249,10 +249,10 @@ class PlanCompiler:
         instruction = self.instruction(node, node, inside)
         if node in self.hoisted:
             instruction.hoisted = self.instruction(node, self.hoisted[node], inside)
-        instruction.once = self.once_loop(instruction, inside)
+        instruction.once = self.run_once_loop(instruction, inside)
         self.emit(instruction, inside)
 
-    def once_loop(self, instruction: Instruction, inside: int) -> int:
+    def run_once_loop(self, instruction: Instruction, inside: int) -> int:
         """See :attr:`Instruction.once`; records in which loop the outputs vary."""
         assert instruction.op is not None
         # Inner loops have higher indices.

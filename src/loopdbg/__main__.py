@@ -48,9 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         if __name__ != "__main__":  # called by the script that pip installs
             _leave_current_directory()
-        from .runtime.child_process import isolate_children
+        from .runtime.child_process import apply_child_environment
 
-        isolate_children()
+        apply_child_environment()
     from .tui.cli import main as run
 
     def on_loaded() -> None:

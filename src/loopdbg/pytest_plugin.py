@@ -94,8 +94,8 @@ class _CoveragePlugin:
     """Accumulates the coverage of a test suite, also over the workers of pytest-xdist."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from .debugger.coverage.collector import CoverageCollector
-        from .debugger.coverage.files import check_coverage_path
+        from .debugger.coverage.report_files import check_coverage_path
+        from .debugger.coverage.suite_coverage import CoverageCollector
         from .runtime.errors import UsageError
 
         self._path = Path(path) if (path := config.getoption("loopdbg_coverage")) else None
@@ -123,9 +123,9 @@ class _CoveragePlugin:
         if output is not None:
             output["loopdbg_coverage"] = self._collector.to_json()
             return
-        from .debugger.coverage.collector import total_percent
-        from .debugger.coverage.files import save_coverage
         from .debugger.coverage.report import coverage_lines, summary_line
+        from .debugger.coverage.report_files import save_coverage
+        from .debugger.coverage.suite_coverage import total_percent
 
         parts = self._collector.results()
         for coverage, _ in parts:

@@ -20,7 +20,7 @@ from loopdbg.runtime.frontends.recurrent import expand_recurrent_operators
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel
 from loopdbg.runtime.ops.registry import resolve
 
 Array = np.ndarray[Any, np.dtype[Any]]

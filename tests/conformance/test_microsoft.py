@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 import onnxruntime_peer
 from cpu_features import require_exact_peer_sums
-from loopdbg.runtime.frontends.onnx import recurrent_functions
+from loopdbg.runtime.frontends.onnx import microsoft_recurrent_functions
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.graph import Operation, System, walk
 from loopdbg.runtime.model import Model
@@ -69,7 +69,7 @@ def eagerly(graph: Any, inputs: list[Array | None], outputs: int) -> list[Array]
 
 def test_each_operator_has_a_case() -> None:
     ours = {entry.op_type for system, domain, entry in definitions() if domain == "com.microsoft"}
-    assert set(recurrent_functions.RECURRENT_OPERATORS) == LOOPS
+    assert set(microsoft_recurrent_functions.RECURRENT_OPERATORS) == LOOPS
     ours |= LOOPS
     assert ours - {name.split("/")[0] for name in CASES} == NOT_ON_THIS_PROVIDER
 

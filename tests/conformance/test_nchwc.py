@@ -13,13 +13,13 @@ from onnx import helper, numpy_helper
 
 import onnxruntime_peer
 from loopdbg.runtime.errors import ExecutionError, ModelError
-from loopdbg.runtime.frontends.onnx import nchwc_layout
+from loopdbg.runtime.frontends.onnx import nchwc_block_size
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.model import Model
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NCHWC = nchwc_layout.NCHWC_DOMAIN
-BLOCK = nchwc_layout.native_block_channels()
+NCHWC = nchwc_block_size.NCHWC_DOMAIN
+BLOCK = nchwc_block_size.native_block_channels()
 pytestmark = pytest.mark.skipif(BLOCK != 16, reason="runs on processors with AVX-512, whose blocks have 16 channels")
 
 
@@ -195,7 +195,7 @@ def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path
     model, _ = build_network(kind)
     sixteens = optimised(model, tmp_path)
     eights = with_blocks_of_8(sixteens)
-    assert (nchwc_layout.infer_block_channels(sixteens), nchwc_layout.infer_block_channels(eights)) == (16, 8)
+    assert (nchwc_block_size.infer_block_channels(sixteens), nchwc_block_size.infer_block_channels(eights)) == (16, 8)
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
     (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
     for item in (sixteens, eights):
@@ -208,7 +208,7 @@ def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path
 def test_where_nothing_tells_the_file_is_one_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = build_network("residual")
     result = optimised(model, tmp_path)
-    assert nchwc_layout.infer_block_channels(result) is None
+    assert nchwc_block_size.infer_block_channels(result) is None
     (note,) = from_proto(result, "m.onnx").notes
     assert "they are read as 16, as on this machine" in note
     monkeypatch.setattr("loopdbg.runtime.frontends.onnx.reader.native_block_channels", lambda: 8)
@@ -234,7 +234,7 @@ def test_a_network_within_a_branch(tmp_path: Path) -> None:
         [helper.make_tensor_value_info("y", 1, None)],
     )
     whole = helper.make_model(graph, opset_imports=result.opset_import, ir_version=8)
-    assert nchwc_layout.infer_block_channels(whole) == 16
+    assert nchwc_block_size.infer_block_channels(whole) == 16
     x = image(2, 3, 9, 8)
     (mine,) = Model(from_proto(whole, "m.onnx")).run({"x": x, "chosen": np.array(True)}).values()
     np.testing.assert_allclose(mine, onnxruntime_peer.run(model, {"x": x})[name], 1e-4, 1e-5)

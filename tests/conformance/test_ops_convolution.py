@@ -18,7 +18,7 @@ from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import convolution
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import RoutineCall
+from loopdbg.runtime.ops.primitive_types import RoutineCall
 from loopdbg.runtime.ops.window_geometry import window_geometry
 
 from .single_node import assert_close, onnx_node, openvino_node, run_here

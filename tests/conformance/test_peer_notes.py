@@ -41,9 +41,9 @@ from .test_diff_against import MODEL_INPUTS, SCAN, STOPS, SWAP
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
 MAKERS = (
-    "frontends/onnx/peer_notes.py",
-    "frontends/openvino/peer_notes.py",
-    "run_notes.py",
+    "frontends/onnx/deviation_notes.py",
+    "frontends/openvino/deviation_notes.py",
+    "runtime_deviation_notes.py",
     "openvino_trip_count_deviations.py",
 )
 ORT, OV = "onnxruntime", "openvino"

@@ -11,11 +11,11 @@ import onnx
 import pytest
 
 import loopdbg
-from loopdbg.debugger.compare.live_peer.byte_sums import EXACT_SUMS_OPTION, saturation_reasons
 from loopdbg.debugger.compare.live_peer.extremes import extreme_reasons
 from loopdbg.debugger.compare.live_peer.model_job import model_job
 from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
-from loopdbg.debugger.compare.live_peer.peer_semantics import as_runtime
+from loopdbg.debugger.compare.live_peer.peer_emulation import as_runtime
+from loopdbg.debugger.compare.live_peer.saturating_byte_sums import EXACT_SUMS_OPTION, saturation_reasons
 from loopdbg.debugger.compare.report.findings import Difference, NodeDifference, Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide

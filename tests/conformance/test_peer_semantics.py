@@ -12,7 +12,7 @@ import pytest
 import loopdbg
 from cli_runner import run_cli, save_text_model
 from ir_builder import IrNetBuilder, back_edges, input_map_entry, loop_sections, output_map_entry
-from loopdbg.debugger.compare.live_peer.peer_semantics import as_runtime
+from loopdbg.debugger.compare.live_peer.peer_emulation import as_runtime
 from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError

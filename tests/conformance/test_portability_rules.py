@@ -10,7 +10,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.peer_trials.check_model import check_by_rules
-from loopdbg.debugger.peer_trials.target_report import report_trials
+from loopdbg.debugger.peer_trials.target_report import tried_target_report
 from loopdbg.debugger.peer_trials.trial import try_model
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
@@ -59,7 +59,7 @@ def test_runtimes_do_what_the_rules_say(peers: dict[str, Peer], tmp_path: Path, 
             )
             continue
         trial = try_model(model, case.inputs, peer)
-        tried = report_trials(report.target, report.findings, [trial])
+        tried = tried_target_report(report.target, report.findings, [trial])
         assert tried.contradictions == (), (report.target, trial)
         if report.verdict is TargetVerdict.DOES_NOT_LOAD:
             assert trial.loads is False

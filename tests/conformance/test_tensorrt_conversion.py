@@ -11,7 +11,7 @@ import pytest
 
 import loopdbg
 from error_fields import raises_error
-from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt
+from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt_script
 from loopdbg.runtime.errors import LoopdbgError, UnsupportedError
 from loopdbg.runtime.graph import TensorType
 from onnx_node_tests import load_node_tests
@@ -117,7 +117,7 @@ def test_a_length_is_asked_for(tmp_path: Path) -> None:
     original, inputs = sample("newton_sqrt.onnx")
     shapes = {name: TensorType(np.asarray(value).dtype, ()) for name, value in inputs.items()}
     with pytest.raises(UnsupportedError, match=r"Loop 'sqrt' .*says the longest that it may get"):
-        to_tensorrt(original.graph, original.name, shapes)
+        to_tensorrt_script(original.graph, original.name, shapes)
 
 
 def test_node_tests_of_onnx_are_written_or_refused_in_words() -> None:
@@ -127,7 +127,7 @@ def test_node_tests_of_onnx_are_written_or_refused_in_words() -> None:
         try:
             original = load_proto(case.model)
             shapes = {name: TensorType(value.dtype, value.shape) for name, value in map(_array, inputs.items())}
-            to_tensorrt(original.graph, case.name, shapes, 64)
+            to_tensorrt_script(original.graph, case.name, shapes, 64)
         except LoopdbgError:
             continue
         written += 1

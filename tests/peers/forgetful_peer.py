@@ -14,7 +14,7 @@ class ForgetfulModel(OpenVinoModel):
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """Return the outputs, and the values of variables as they were before the run."""
-        self._start_request({})
+        self._start_request_sequence({})
         return super().run(feeds)
 
 

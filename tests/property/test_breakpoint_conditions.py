@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from hypothesis_settings import example_settings
-from loopdbg.debugger.expression.language import ExpressionError, ScopeError
+from loopdbg.debugger.expression.expression import ExpressionError, ScopeError
 from strategies.scalar_loops import programs
 from text_models import model
 

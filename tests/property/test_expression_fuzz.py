@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hypothesis_settings import example_settings
-from loopdbg.debugger.expression.functions import FUNCTIONS
-from loopdbg.debugger.expression.language import (
+from loopdbg.debugger.expression.expression import (
     ExpressionError,
     ScopeError,
     UnknownNameError,
@@ -28,10 +27,11 @@ from loopdbg.debugger.expression.language import (
     quote,
     replace_value,
 )
+from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.parser import TIME_SHIFT_FUNCTIONS
 from loopdbg.debugger.expression.tokens import MAX_EXPRESSION_CHARS, RESERVED
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel
 
 VALUES: dict[str, Any] = {
     "h": np.array([[1, -2, 3.5], [0, np.nan, np.inf]], np.float32),

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from hypothesis_settings import example_settings
-from loopdbg.debugger.expression.language import ExpressionError, InputRef, LoweredCondition, parse
+from loopdbg.debugger.expression.expression import ExpressionError, InputRef, LoweredCondition, parse
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import NoNativeKernel
-from loopdbg.runtime.plan.kernel_binding import InputDescriptor
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel
+from loopdbg.runtime.plan.binding_result import InputDescriptor
 from loopdbg.runtime.plan.operator_binder import bind
 
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")

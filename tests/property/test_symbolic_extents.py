@@ -17,11 +17,11 @@ from loopdbg.runtime.kernels.symbolic_extents import (
     SymbolicExtent,
     approximate_quotient,
     current_extent,
-    keep_symbolic,
+    symbolic_or_int,
 )
 from loopdbg.runtime.ops.registry import resolve
-from loopdbg.runtime.plan import range_binding
-from loopdbg.runtime.plan.kernel_binding import CallSpec, InputDescriptor, VaryingIntegers
+from loopdbg.runtime.plan import shape_range_binding
+from loopdbg.runtime.plan.binding_result import CallSpec, InputDescriptor, VaryingIntegers
 from loopdbg.runtime.plan.operator_binder import bind
 
 small = st.integers(-12, 12)
@@ -108,7 +108,7 @@ def test_use_of_the_integer_pins_the_extent() -> None:
         assert span.min_valid >= span.max_valid
     for use in (
         current_extent,
-        keep_symbolic,
+        symbolic_or_int,
         str,
         lambda x: approximate_quotient(x, 2),
         lambda x: broadcast_shapes((x, 1), (1, 3)),
@@ -227,17 +227,19 @@ def test_binding_for_a_range_equals_the_binding_of_each_extent(
     except Exception:
         return  # an operator may reject shapes
     varied = _bind(op, inputs, SymbolicExtent(span))
-    range_binding.fix_driver_choices(varied)
+    shape_range_binding.narrow_to_driver_choices(varied)
     assert span.min_valid <= number <= span.max_valid
     if any(isinstance(temp, VaryingIntegers) for temp in varied.temps):
         # A count is a constant in the one and is converted in the other.
-        assert [out.shape for out in range_binding.at_current_extent(varied, ()).outputs] == [
+        assert [out.shape for out in shape_range_binding.at_current_extent(varied, ()).outputs] == [
             out.shape for out in plain.outputs
         ]
         return
-    assert binding_data(range_binding.at_current_extent(varied, ())) == binding_data(plain)
+    assert binding_data(shape_range_binding.at_current_extent(varied, ())) == binding_data(plain)
     span.current = min(max(other, span.min_valid), span.max_valid)
-    assert binding_data(range_binding.at_current_extent(varied, ())) == binding_data(_bind(op, inputs, span.current))
+    assert binding_data(shape_range_binding.at_current_extent(varied, ())) == binding_data(
+        _bind(op, inputs, span.current)
+    )
 
 
 def test_most_operators_are_bound_for_ranges() -> None:
@@ -246,7 +248,7 @@ def test_most_operators_are_bound_for_ranges() -> None:
     for op_type, attributes, inputs in NODES:
         inputs = [np.array([[True], [False], [True]]), *inputs] if op_type == "Where" else inputs
         span = ExtentVariable(20)
-        range_binding.fix_driver_choices(
+        shape_range_binding.narrow_to_driver_choices(
             _bind(_op(op_type, attributes, len(inputs), 1 + (op_type == "Split")), inputs, SymbolicExtent(span))
         )
         if span.min_valid >= span.max_valid:

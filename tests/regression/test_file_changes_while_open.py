@@ -18,7 +18,7 @@ import loopdbg
 from cli_runner import run_cli as command
 from cli_runner import run_python_code
 from ir_builder import TRUE, IrNetBuilder, back_edges, input_map_entry, loop_sections, output_map_entry
-from loopdbg.runtime.stable_file import StableFile
+from loopdbg.runtime.safe_file_reading import StableFile
 from text_models import proto
 
 #: A session in a process of its own, since it may crash: it goes back over what it loaded, as a second run does.

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.statistics.histogram import Histogram
-from loopdbg.debugger.statistics.tensor_ref import TensorChange, TensorRef, TensorStatistics, absolute_differences
 from loopdbg.debugger.statistics.tensor_slice import TensorSlice
+from loopdbg.debugger.statistics.tensor_statistics import (
+    TensorChange,
+    TensorRef,
+    TensorStatistics,
+    absolute_differences,
+)
 from loopdbg.debugger.statistics.value_history import Series, ValueHistory
 from loopdbg.tui.render.formatting import delta_text
 from loopdbg.tui.render.history_plots import draw_history, is_flat

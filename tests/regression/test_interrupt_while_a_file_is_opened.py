@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loopdbg.runtime import stable_file
+from loopdbg.runtime import safe_file_reading
 
 PATH = Path(__file__)
 
@@ -21,7 +21,7 @@ def interrupted(opcodes: int) -> bool:
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal count
-        if frame.f_code is not stable_file.open_regular_file.__code__:
+        if frame.f_code is not safe_file_reading.open_regular_file.__code__:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -33,7 +33,7 @@ def interrupted(opcodes: int) -> bool:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        stable_file.open_regular_file(PATH).close()
+        safe_file_reading.open_regular_file(PATH).close()
     except KeyboardInterrupt:
         return True
     finally:

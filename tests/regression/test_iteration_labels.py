@@ -9,8 +9,8 @@ import pytest
 from app_driver import open_app
 from console_recorder import ConsoleRecorder
 from loopdbg.debugger.session.session import Session
-from loopdbg.tui.render.branch_rows import BranchHistory
 from loopdbg.tui.render.stop_view import build_stop_view
+from loopdbg.tui.render.timeline_rows import BranchHistory
 from text_models import NESTED, SUM, model
 
 SLICED = """g (float[N] x, float h0) => (float h, float[M] ys) {

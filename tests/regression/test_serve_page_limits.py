@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("textual_serve")
 
-from loopdbg.tui.cli.servers import web_pages
+from loopdbg.tui.cli.servers import page_processes
 
 
 class RecordingDebugger:
@@ -32,26 +32,26 @@ class RecordingDebugger:
 )
 async def test_messages_that_are_none_are_ignored(text: str) -> None:
     seen = RecordingDebugger()
-    await web_pages.handle_page_message(text, cast(Any, seen), cast(Any, seen))
+    await page_processes.handle_page_message(text, cast(Any, seen), cast(Any, seen))
     assert seen.got == []
 
 
 async def test_keys_and_sizes_reach_the_debugger_within_bounds() -> None:
     seen = RecordingDebugger()
     for text in ('["stdin", "s"]', '["resize", {"width": 1000000, "height": 0}]'):
-        await web_pages.handle_page_message(text, cast(Any, seen), cast(Any, seen))
+        await page_processes.handle_page_message(text, cast(Any, seen), cast(Any, seen))
     assert seen.got == [b"s", (500, 5)]
 
 
 async def test_the_page_asks_no_other_host() -> None:
-    page = (web_pages.Server("x").templates_path / "app_index.html").read_text(encoding="utf-8")
-    assert "googleapis" not in web_pages.EXTERNAL_FONT_PATTERN.sub(web_pages.LOCAL_FONT_STYLE, page)
+    page = (page_processes.Server("x").templates_path / "app_index.html").read_text(encoding="utf-8")
+    assert "googleapis" not in page_processes.EXTERNAL_FONT_PATTERN.sub(page_processes.LOCAL_FONT_STYLE, page)
 
 
 async def test_a_debugger_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_pages, "STOP_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(page_processes, "STOP_TIMEOUT_SECONDS", 0.1)
 
-    debugger = web_pages.PageProcess("sleep 60", web_pages.Server("x").download_manager)
+    debugger = page_processes.PageProcess("sleep 60", page_processes.Server("x").download_manager)
     await debugger.start(80, 24)
     await debugger.stop()
     assert debugger._process is not None
@@ -85,15 +85,15 @@ class SilentPage:
 
 async def test_a_debugger_waits_for_its_page_and_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page without a name cannot come back: its debugger ends with it."""
-    monkeypatch.setattr(web_pages, "STOP_TIMEOUT_SECONDS", 0.1)
-    server = web_pages.PageServer("cat")
+    monkeypatch.setattr(page_processes, "STOP_TIMEOUT_SECONDS", 0.1)
+    server = page_processes.PageServer("cat")
     for name, waits in (("", False), ("0" * 32, True)):
         await server._serve_page(cast(Any, SilentPage()), name, (80, 24))
         assert (name in server._detached) is waits
-    assert web_pages.DETACHED_TIMEOUT_SECONDS == 60, "as docs/guide.md and SECURITY.md say"
+    assert page_processes.DETACHED_TIMEOUT_SECONDS == 60, "as docs/guide.md and SECURITY.md say"
     ((debugger, timer),) = server._detached.values()
     left = timer.when() - asyncio.get_running_loop().time()
-    assert 0 < left <= web_pages.DETACHED_TIMEOUT_SECONDS
+    assert 0 < left <= page_processes.DETACHED_TIMEOUT_SECONDS
     timer.cancel()
     server._stop_detached("0" * 32)
     await asyncio.gather(*server._stop_tasks)
@@ -112,18 +112,18 @@ async def test_a_debugger_waits_for_its_page_and_then_ends(monkeypatch: pytest.M
     ],
 )
 async def test_a_page_says_why_its_debugger_ended(command: str, reason: str) -> None:
-    debugger = web_pages.PageProcess(command, web_pages.Server("x").download_manager)
+    debugger = page_processes.PageProcess(command, page_processes.Server("x").download_manager)
     page = SilentPage()
     await debugger.attach_page(cast(Any, page), (80, 24))
     assert debugger._task is not None
     await debugger._task
     (kind, text), closed = page.sent
     assert kind == "ended" and text.startswith("loopdbg: ") and text.endswith(reason) and closed == "closed"
-    assert len(debugger._stderr_tail) <= web_pages.MAX_ERROR_BYTES
+    assert len(debugger._stderr_tail) <= page_processes.MAX_ERROR_BYTES
 
 
 async def test_a_page_says_why_its_debugger_cannot_be_started() -> None:
-    debugger = web_pages.PageProcess("/nowhere/loopdbg", web_pages.Server("x").download_manager)
+    debugger = page_processes.PageProcess("/nowhere/loopdbg", page_processes.Server("x").download_manager)
     page = SilentPage()
     await debugger.attach_page(cast(Any, page), (80, 24))
     (kind, text), closed = page.sent
@@ -134,5 +134,5 @@ async def test_a_page_says_why_its_debugger_cannot_be_started() -> None:
 def test_the_page_gets_the_terminal_that_it_provides(monkeypatch: pytest.MonkeyPatch) -> None:
     for terminal in ("dumb", "vt100", ""):
         monkeypatch.setenv("TERM", terminal)
-        debugger = web_pages.PageProcess("x", web_pages.Server("x").download_manager)
+        debugger = page_processes.PageProcess("x", page_processes.Server("x").download_manager)
         assert debugger._build_environment()["TERM"] == "xterm-256color"

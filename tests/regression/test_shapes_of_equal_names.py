@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from loopdbg.runtime.frontends.onnx.function_bodies import InferredTypes
+from loopdbg.runtime.frontends.onnx.operator_function_bodies import InferredTypes
 from loopdbg.runtime.frontends.onnx.type_checks import contradictory_shapes
 from text_models import proto
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ def _relu(x: Any) -> Any:
 
 def _tanh(x: Any) -> Any:
     """Rounded as the operator rounds, because iterations amplify a difference in the last digit."""
-    kernel = kernel_lookup.elementwise_kernel(np.tanh, (x.dtype,))
+    kernel = ufunc_kernels.elementwise_kernel(np.tanh, (x.dtype,))
     assert kernel is not None
-    return kernel_lookup.run_elementwise(kernel, np.asarray(x))
+    return ufunc_kernels.run_elementwise(kernel, np.asarray(x))
 
 
 def _where(c: Any, a: Any, b: Any) -> Any:

@@ -154,7 +154,7 @@ def stale_panes(screen: AppDriver) -> list[str]:
             continue
         inner = pane._inner_size()
         wanted = (
-            [pane._one_line(pane.screen_state, inner.width)]
+            [pane._one_line_form(pane.screen_state, inner.width)]
             if pane.is_one_line
             else pane.build(pane.screen_state, *inner)
         )

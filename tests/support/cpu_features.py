@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from loopdbg.runtime.kernels import processor
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 
 #: The names that processor.use takes.
 BASELINE, AVX2, AVX512, AVXVNNI, VNNI, AMX = range(1, 7)
@@ -46,6 +46,6 @@ def require_exact_peer_sums() -> None:
 
 def _clear_kernel_caches() -> None:
     """Drop cached kernels, which were selected when they were created."""
-    for kept in vars(kernel_lookup).values():
+    for kept in vars(ufunc_kernels).values():
         if hasattr(kept, "cache_clear"):
             kept.cache_clear()

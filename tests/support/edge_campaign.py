@@ -20,7 +20,7 @@ import loopdbg
 from edge_faults import FAULTS, EdgeFault, texts
 from loopdbg.debugger.fuzz.campaign import FuzzCampaign, SavedFinding
 from loopdbg.debugger.fuzz.folder import FuzzFolder
-from loopdbg.debugger.fuzz.job import FuzzJob, fuzz_job
+from loopdbg.debugger.fuzz.job import FuzzJob, make_fuzz_job
 from loopdbg.debugger.fuzz.replay import replay
 from loopdbg.debugger.input_space.shrink import shrink_steps
 from loopdbg.debugger.input_space.space import InputSpace
@@ -66,7 +66,7 @@ def judge_case(name: str) -> str:
         model = loopdbg.load(path)
         rows = loopdbg.sweep(model, random=_RANDOM_CASES, against=against, max_iterations=2000)
         by_sweep = any(row.status.value != "ok" for row in rows)
-        job = fuzz_job(model, str(path), against=against)
+        job = make_fuzz_job(model, str(path), against=against)
         campaign = FuzzCampaign(job, model, _open_folder(Path(folder), model), processes=_PROCESSES)
         findings = campaign.run(_SECONDS)
         saved = next(findings, None)

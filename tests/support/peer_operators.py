@@ -1,4 +1,4 @@
-"""Writes ``debugger/portability/peer_operators.py``: the operators that the installed runtimes do not implement.
+"""Writes ``debugger/portability/unsupported_operators.py``: the operators that the installed runtimes do not implement.
 
 ``python tests/support/peer_operators.py``. Each operator is loaded alone, once for each type that its schema allows:
 onnxruntime reports a kernel that it lacks, OpenVINO an operator without a conversion rule.
@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 
 from loopdbg.debugger import portability
 
-OUTPUT_PATH = Path(portability.__file__).with_name("peer_operators.py")
+OUTPUT_PATH = Path(portability.__file__).with_name("unsupported_operators.py")
 #: The newest opset of onnxruntime 1.32.
 NEWEST_OPSET = 28
 #: Of the types in one entry.

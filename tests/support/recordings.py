@@ -12,7 +12,7 @@ from comparable_values import all_exact_bits
 from loopdbg.debugger.session.boundary import Boundary, read_boundary
 from loopdbg.debugger.trace.reader import Trace
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
-from loopdbg.runtime.frame import frame_reader, values_with_branches
+from loopdbg.runtime.frame import frame_reader, values_with_branch_paths
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.graph.dependence import condition_values
 from loopdbg.runtime.model import Run
@@ -40,7 +40,7 @@ def read_computed(frame: loopdbg.Frame) -> Boundary:
     """The record of a boundary, with the values that the body computed in the iteration that just ended."""
     reader = frame_reader(frame)
     plan, test_values, values = reader.engine.plan, condition_values(reader.loop), {}
-    for value, branches in values_with_branches(plan, plan.loops[reader.index]):
+    for value, branches in values_with_branch_paths(plan, plan.loops[reader.index]):
         # The loop test is computed before its boundary, unless the trip count ends the loop.
         if reader.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else reader.iteration == 0:
             continue

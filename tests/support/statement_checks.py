@@ -43,7 +43,7 @@ from exact_arithmetic import (
     text_equals_number,
 )
 from loopdbg.debugger.statistics.histogram import Histogram
-from loopdbg.debugger.statistics.tensor_ref import as_tensor_ref
+from loopdbg.debugger.statistics.tensor_statistics import as_tensor_ref
 from loopdbg.debugger.termination.explanation import Why
 from loopdbg.debugger.value_text import statistics_of, value_text
 from loopdbg.runtime.text import count_text
@@ -51,7 +51,7 @@ from loopdbg.tui.cli import main
 from loopdbg.tui.render.formatting import delta_text
 from loopdbg.tui.render.history_plots import draw_history
 from loopdbg.tui.render.inspector_text import statistics_lines
-from loopdbg.tui.render.value_cells import norm_value, short_value
+from loopdbg.tui.render.value_cells import short_value, short_value_with_norm
 from strategies.draws import ChoiceSource, SeededChoices
 
 
@@ -279,7 +279,7 @@ def _facts(text: str, value: Any, truth: ExactStatistics) -> bool:
 def _texts(name: str, value: Any, truth: ExactStatistics) -> Iterator[CheckedStatement]:
     """A value in a few cells: its range, its largest magnitude, its norm, or all of it."""
     for width in (14, 24, 40):
-        for item in (short_value(value, width), norm_value(value, width), value_text(value, width)):
+        for item in (short_value(value, width), short_value_with_norm(value, width), value_text(value, width)):
             yield CheckedStatement("value in a few cells", _cells(item, value, truth), f"{name}: {item}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import loopdbg
 from loopdbg.debugger.session.stop import Reason
-from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt
+from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt_script
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.graph import TensorType
 
@@ -29,7 +29,7 @@ def convert_and_reload(
         UnsupportedError: TensorRT cannot express the model.
     """
     shapes = {name: TensorType(np.asarray(value).dtype, np.asarray(value).shape) for name, value in inputs.items()}
-    script = to_tensorrt(model.graph, model.name, shapes, longest)
+    script = to_tensorrt_script(model.graph, model.name, shapes, longest)
     path = folder / "network.py"
     path.write_text(script.text)
     if script.weights:

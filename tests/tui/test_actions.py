@@ -18,7 +18,7 @@ from loopdbg.tui.actions import (
     PANE_KEYS,
     ScreenKind,
     actions_by_id,
-    actions_on,
+    actions_of_screen,
     key_name,
     parse_key,
     remap_keys,
@@ -34,8 +34,8 @@ from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.inspector import InspectorScreen
 from loopdbg.tui.screens.model_chooser import ModelChooserScreen
+from loopdbg.tui.screens.output_panel import PanelScreen, QuitConfirmScreen
 from loopdbg.tui.screens.palette import PaletteScreen
-from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
 from loopdbg.tui.widgets.tensor_grid import TensorGrid
 from text_models import sample
 
@@ -81,7 +81,7 @@ def test_actions_share_a_key_only_in_disjoint_contexts() -> None:
     for action in ACTIONS:
         if not action.textual_action or action.releases_key:
             continue
-        result = actions_on(action.section.screen)
+        result = actions_of_screen(action.section.screen)
         others = [
             other for other in result if other.textual_action and not other.releases_key and other.id != action.id
         ]
@@ -177,8 +177,8 @@ def test_state_file_remembers_choices(tmp_path: Path, monkeypatch: pytest.Monkey
     models = [tmp_path / f"{k}.onnx" for k in range(25)]
     for model in models:
         model.write_bytes(b"")
-        user_state.record_opened(model)
-    user_state.record_opened(models[20])
+        user_state.record_opened_model(model)
+    user_state.record_opened_model(models[20])
     assert user_state.recent_models()[:3] == [models[20], models[24], models[23]]
     assert len(user_state.recent_models()) == 20
     models[24].unlink()
@@ -194,7 +194,7 @@ def test_unwritable_state_file_is_ignored(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "file" / "below"))
     user_state.update_state(theme="loopdbg")
-    user_state.record_opened(tmp_path / "file")
+    user_state.record_opened_model(tmp_path / "file")
     assert user_state.keymap() == {} and user_state.selected_theme() is None and user_state.recent_models() == []
 
 

@@ -28,10 +28,10 @@ async def test_back_edge_lane_leads_to_the_loop_head() -> None:
         assert signs == ["▲", *"│" * (first - head - 2), "├", "╰"]
         assert body.lines[last].text[column:].startswith("╰── err = err_new")
         # Only the lane of the back edge at the cursor is bright, over its whole length.
-        body.move_to(first)
+        body.move_cursor_to_line(first)
         bright = [k for k in range(len(body.lines)) if roles(body.lines[k], Role.ARC)]
         assert bright == list(range(head + 1, first + 1))
-        body.move_to(head)
+        body.move_cursor_to_line(head)
         assert not any(roles(line, Role.ARC) for line in body.lines)
 
 
@@ -45,7 +45,7 @@ async def test_nested_loops_have_separate_back_edge_lanes() -> None:
 async def test_producers_and_consumers_of_the_cursor_line_are_marked() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.source_pane
-        body.move_to(row_with(screen, "half_q = "))
+        body.move_cursor_to_line(row_with(screen, "half_q = "))
         makers = [roles(line, Role.MAKER).split() for line in body.lines if roles(line, Role.MAKER)]
         readers = [roles(line, Role.READER).split() for line in body.lines if roles(line, Role.READER)]
         assert makers == [["◂", "q"]] and readers == [["▸", "x_new"]]
@@ -56,12 +56,12 @@ async def test_producers_and_consumers_of_the_cursor_line_are_marked() -> None:
 async def test_keys_follow_back_edges() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.source_pane
-        body.move_to(row_with(screen, "half_q = "))
+        body.move_cursor_to_line(row_with(screen, "half_q = "))
         await screen.press("d")
         assert "x_new = " in body.lines[body.cursor].text
         await screen.press("u", "u")
         assert "q = a / x" in body.lines[body.cursor].text
-        body.move_to(row_with(screen, "last_err"))
+        body.move_cursor_to_line(row_with(screen, "last_err"))
         await screen.press("d")
         assert "no line reads" in str(screen.status_message.content) or body.cursor != row_with(screen, "last_err")
 

@@ -10,7 +10,7 @@ from textual._styles_cache import StylesCache
 from textual.strip import Strip
 
 from app_driver import AppDriver, open_app, sample
-from loopdbg.tui.widgets.cached_styles import CachedStyles
+from loopdbg.tui.widgets.row_cache import CachedStyles
 
 #: Steps of all kinds, cursor moves, another pane, a single pane, another theme, typed text, the graph and its window.
 KEYS = (*"snsn", "down", "left", "2", "down", "z", "s", "z", "t", "n", "colon", "escape", *"Gsn-", "right",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app_driver import open_app
-from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
+from loopdbg.tui.screens.output_panel import PanelScreen, QuitConfirmScreen
 from text_models import model, sample
 
 

@@ -21,9 +21,9 @@ from app_driver import AppDriver, open_app, run_app
 from lesson_driver import KEY_WORDING
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import LearnerProgress
-from loopdbg.tui.actions import PANE_KEYS, ScreenKind, actions_by_id, actions_on, enabled_actions
+from loopdbg.tui.actions import PANE_KEYS, ScreenKind, actions_by_id, actions_of_screen, enabled_actions
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.editable_inputs import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
 from loopdbg.tui.render.pane_layout import TABS
 from loopdbg.tui.screens.debugger.screen import lesson_screen
@@ -468,7 +468,7 @@ async def test_action_has_its_effect(name: str, monkeypatch: pytest.MonkeyPatch)
 async def test_each_key_is_bound_to_its_action() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         bound = screen.app._bindings.key_to_bindings
-        for item in actions_on(ScreenKind.PANES):
+        for item in actions_of_screen(ScreenKind.PANES):
             for key in item.keys if item.textual_action else ():
                 assert item.textual_action in [binding.action for binding in bound[key]], (item.id, key)
 

@@ -14,8 +14,8 @@ from textual.geometry import Offset
 
 from app_driver import AppDriver, open_app, open_recording
 from loopdbg.debugger.frontends.console.file_access import folder_access
-from loopdbg.debugger.statistics.tensor_ref import TensorRef
-from loopdbg.tui.actions import HelpSection, ScreenKind, actions_on, remap_keys
+from loopdbg.debugger.statistics.tensor_statistics import TensorRef
+from loopdbg.tui.actions import HelpSection, ScreenKind, actions_of_screen, remap_keys
 from loopdbg.tui.render.targets import ValueKind, ValueTarget
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inspected_value import as_tensor
@@ -321,7 +321,7 @@ VALUES: list[tuple[Any, str]] = [
     ([], "nothing"),
 ]
 
-KEYS = actions_on(ScreenKind.INSPECTOR)
+KEYS = actions_of_screen(ScreenKind.INSPECTOR)
 #: For these values every key is pressed; for the others only the keys that read elements.
 ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 

@@ -23,7 +23,7 @@ from loopdbg.debugger.lessons.question import Question
 from loopdbg.tui.screens.debugger.screen import lesson_screen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
-from loopdbg.tui.screens.panel import PanelScreen
+from loopdbg.tui.screens.output_panel import PanelScreen
 from text_models import sample
 
 #: The keys that are pressed for a command.

@@ -17,7 +17,7 @@ from loopdbg.tui.render.styled_text import (
     truncate,
     truncate_spans,
 )
-from loopdbg.tui.render.value_cells import norm_value, short_value, value_type_text
+from loopdbg.tui.render.value_cells import short_value, short_value_with_norm, value_type_text
 
 COLUMNS = (
     TableColumn("name", 4),
@@ -157,10 +157,10 @@ def test_array_text_fills_width() -> None:
 
 
 def test_large_tensor_shows_its_norm_if_the_history_plots_it() -> None:
-    assert norm_value(np.full(100, 2.0), 12) == "norm 20"
-    assert norm_value(np.array([1.0, 2.0]), 12) == "[1.0, 2.0]"
-    assert norm_value(np.array([1.25, 2.125]), 10) == "norm 2.47"
-    assert norm_value(np.float32(1.5), 12) == "1.5"
+    assert short_value_with_norm(np.full(100, 2.0), 12) == "norm 20"
+    assert short_value_with_norm(np.array([1.0, 2.0]), 12) == "[1.0, 2.0]"
+    assert short_value_with_norm(np.array([1.25, 2.125]), 10) == "norm 2.47"
+    assert short_value_with_norm(np.float32(1.5), 12) == "1.5"
 
 
 def test_types_are_shortened() -> None:

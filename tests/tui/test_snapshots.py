@@ -28,7 +28,7 @@ from loopdbg.debugger.trace.reader import Trace
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.model import Model
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.editable_inputs import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
 from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.screens.debugger.run_control import RunControl

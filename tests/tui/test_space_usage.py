@@ -140,7 +140,7 @@ def assert_results_and_operators_shown(screen: AppDriver) -> None:
     top = body.scroll_offset.y
     for row in range(top, min(top + body.size.height, len(lines))):
         target, text = lines[row].target, lines[row].text
-        if not isinstance(target, LineTarget) or lines._layout.is_code(row):
+        if not isinstance(target, LineTarget) or lines._layout.is_source_code_row(row):
             continue
         whole = code_text(lines.listing.source.lines[lines._rows[row]])
         whole = whole.replace(lines.prefix, "‥") if lines.prefix else whole

@@ -15,7 +15,7 @@ from loopdbg.runtime.model import Model
 from loopdbg.tui.actions import remap_keys
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.commands.start import sample_models
-from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.editable_inputs import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import gather_inputs
 from loopdbg.tui.cli.options import add_run_options
 from loopdbg.tui.command_worker import CommandWorker

@@ -20,8 +20,8 @@ from textual.widget import Widget
 
 from app_driver import AppDriver, open_app, sample
 from loopdbg import load
-from loopdbg.debugger.statistics import tensor_ref
-from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
+from loopdbg.debugger.statistics import tensor_statistics
+from loopdbg.debugger.statistics.tensor_statistics import REFERENCE_MIN_BYTES
 
 ROOT = Path(__file__).parents[2]
 #: The modules of a live run.
@@ -31,7 +31,7 @@ WORDS = ("debugger/describe/", "debugger/value_text.py", "runtime/text.py", "deb
 DRAWS = ("tui/widgets/", "tui/render/", *WORDS)
 #: Results that depend on the graph alone.
 SETTLED = (
-    ("condition.py", "condition_slice"),
+    ("condition_analysis.py", "condition_slice"),
     ("termination_text.py", "termination_sentences"),
     ("termination.py", "termination_rule"),
     ("pseudo_code.py", "PseudoCode._extract_loop"),
@@ -104,8 +104,8 @@ async def test_frame_is_read_once() -> None:
             _, work = await one_step(screen, key)
             frames = len(screen.screen_state.view.frames)  # type: ignore[union-attr]
             assert work.seen["debugger/session/stop_state.py", "read_stop"] == 1
-            assert work.seen["runtime/loop_view.py", "FrameInternals._find_nodes"] <= frames
-            assert work.seen["runtime/loop_view.py", "FrameInternals.available"] <= 5 * frames
+            assert work.seen["runtime/frame_internals.py", "FrameInternals._find_nodes"] <= frames
+            assert work.seen["runtime/frame_internals.py", "FrameInternals.available"] <= 5 * frames
 
 
 async def test_step_runs_code_of_few_files() -> None:
@@ -135,7 +135,7 @@ async def test_unchanged_parts_are_not_recomputed() -> None:
         shown, _ = await one_step(screen)
         for path, function in (
             ("tui/render/source_listing.py", "_ListingLayout.__init__"),
-            ("tui/actions/table.py", "actions_on"),
+            ("tui/actions/table.py", "actions_of_screen"),
             ("tui/actions/key_names.py", "key_name"),
             ("runtime/graph/producers.py", "ProducerMap.__init__"),
             ("tui/widgets/inputs.py", "_input_row"),
@@ -210,13 +210,13 @@ async def test_step_reads_each_new_tensor_once(tmp_path: Path, monkeypatch: pyte
     path.write_text(HALVES)
     inputs = {"m": 9, "x0": np.arange(size, dtype=np.float32), "w": np.ones(size, np.float32)}
     looked: list[int] = []
-    look = tensor_ref.accumulate_pass
+    look = tensor_statistics.accumulate_pass
 
     def counted(part: Any, *others: Any) -> bool:
         looked.append(part.size)
         return look(part, *others)
 
-    monkeypatch.setattr(tensor_ref, "accumulate_pass", counted)
+    monkeypatch.setattr(tensor_statistics, "accumulate_pass", counted)
     async with open_app(load(path), inputs, size=(200, 60)) as screen:
         assert sum(looked) == 2 * size, "x0 and w"
         # Both are unchanged, and the first two nodes compute nothing large.

@@ -177,7 +177,7 @@ def test_a_child_gets_no_entry_of_the_current_directory(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     other = str(tmp_path / "other")
     monkeypatch.setattr(sys, "path", ["", ".", "lib", str(tmp_path), other, f"{other}{os.pathsep}x"])
-    command = child_process.call_command("json", "loads", "[1]")
+    command = child_process.command_calling_function("json", "loads", "[1]")
     package = str(Path(child_process.__file__).parents[2])
     assert command[:2] == [sys.executable, "-P"]
     assert command[-2:] == [os.pathsep.join((package, other)), "[1]"]

@@ -43,7 +43,7 @@ def test_help_waits_for_no_engine(arguments: list[str]) -> None:
     result = modules(*arguments)
     assert "loopdbg.tui.cli" in result
     ours = {name for name in result if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))}
-    assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".stable_file", ".text")}
+    assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".safe_file_reading", ".text")}
     assert not {name.partition(".")[0] for name in result} & {"numpy", "sqlite3", *HEAVY}
 
 
@@ -88,7 +88,9 @@ def test_an_edited_ir_needs_no_onnx(tmp_path: Path) -> None:
     ran = run_python_code(EDITED_COPY, SAMPLES / "lstm.xml", tmp_path / "copy.xml")
     assert ran.status == 0, ran.err
     modules_found = set(ran.out.split())
-    assert "loopdbg.runtime.modelfile.ir" in modules_found and modules_found.isdisjoint(("onnx", "onnx_ir", "google"))
+    assert "loopdbg.runtime.modelfile.openvino_ir" in modules_found and modules_found.isdisjoint(
+        ("onnx", "onnx_ir", "google")
+    )
 
 
 DEBUGGER = """
@@ -119,7 +121,7 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
         assert "loopdbg.debugger.expression.evaluate" not in results
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
-        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".tensor_ref")}
+        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".tensor_statistics")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
         texts = {"loopdbg.debugger.value_json", "loopdbg.debugger.value_text"}
         assert results <= {*texts, *words, *statistics, *arrays}

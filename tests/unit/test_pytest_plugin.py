@@ -15,7 +15,7 @@ import pytest
 import loopdbg
 from cli_runner import run_python_code
 from error_fields import raises_error
-from loopdbg.debugger.coverage.files import read_coverage
+from loopdbg.debugger.coverage.report_files import read_coverage
 from loopdbg.testing import assert_same
 from text_models import SAMPLES
 

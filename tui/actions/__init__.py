@@ -6,7 +6,15 @@ Key bindings, the key bar, the help, the palette, the keymap of the config file,
 from .action import Action, ActionContext, ActionTarget, Condition, HelpSection, ScreenKind, enabled_actions
 from .key_names import key_name, parse_key
 from .pane_actions import PANE_KEYS
-from .table import ACTIONS, actions_by_id, actions_on, configured_actions, interrupt_key, remap_keys, screen_bindings
+from .table import (
+    ACTIONS,
+    actions_by_id,
+    actions_of_screen,
+    configured_actions,
+    interrupt_key,
+    remap_keys,
+    screen_bindings,
+)
 
 __all__ = [
     "ACTIONS",
@@ -18,7 +26,7 @@ __all__ = [
     "HelpSection",
     "ScreenKind",
     "actions_by_id",
-    "actions_on",
+    "actions_of_screen",
     "configured_actions",
     "enabled_actions",
     "interrupt_key",

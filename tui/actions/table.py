@@ -30,7 +30,7 @@ def interrupt_key(actions: Iterable[Action], typing: bool) -> str:
     return key_name(keys[0] if keys else "ctrl+c")
 
 
-def actions_on(kind: ScreenKind, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:
+def actions_of_screen(kind: ScreenKind, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:
     """The actions of one screen."""
     return tuple(action for action in actions if action.section.screen is kind)
 
@@ -39,7 +39,7 @@ def screen_bindings(kind: ScreenKind, actions: Iterable[Action]) -> BindingsMap:
     """Textual's bindings of a screen."""
     return BindingsMap(
         Binding(",".join(a.keys), a.textual_action, a.label or a.id, show=False, priority=a.priority)
-        for a in actions_on(kind, actions)
+        for a in actions_of_screen(kind, actions)
         if a.keys and a.textual_action
     )
 
@@ -88,7 +88,7 @@ def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:
     # Actions that release their key may share it.
     if changed.releases_key:
         return
-    for other in actions_on(changed.section.screen, table):
+    for other in actions_of_screen(changed.section.screen, table):
         if (
             other.id == changed.id
             or other.releases_key

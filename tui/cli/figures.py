@@ -17,7 +17,7 @@ from ...debugger.plot_api import (
     resolve_loop,
     run_to_loop_end,
 )
-from ...debugger.plots.figure_files import check_suffix, save_drawing, save_figure
+from ...debugger.plots.figure_files import check_figure_suffix, save_drawing, save_figure
 from ...debugger.sweep.read_rows import ROW_FILE_SUFFIXES
 from ...runtime.errors import LoopdbgError, ModelError, UsageError, missing_folder_error
 from ...runtime.frontends import is_sqlite_file, split_model_path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def draw_plot(options: argparse.Namespace) -> int:
     """Draw what the options ask for; returns the exit status."""
     path: Path = options.output
-    check_suffix(path)
+    check_figure_suffix(path)
     if not path.absolute().parent.is_dir():
         raise missing_folder_error(path, path.parent)
     if options.against is not None and options.what not in ("carried", "norms"):

@@ -20,24 +20,24 @@ def open_debugger(options: argparse.Namespace) -> int:
     file, _ = split_model_path(options.model)
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model file")
-    if options.allow_write is not None and not terminal.is_served():
+    if options.allow_write is not None and not terminal.is_served_in_browser():
         raise UsageError("--allow-write is an option of serve and mcp; at a terminal any file may be written")
     if not terminal.has_terminal():
         raise UsageError(f"the debugger needs a terminal; without one use: {_headless_command(options.model)}")
     terminal.prepare_screen()
     files = UNRESTRICTED_ACCESS
-    if terminal.is_served():
+    if terminal.is_served_in_browser():
         files = folder_access(options.allow_write)
         user_state.disable_writes()
     if is_sqlite_file(options.model):
         return _open_recording(options, files)
     model = load_runnable_model(options.model, options.weights, options)
     inputs: RunInputs | None = gather_inputs(model, options)
-    user_state.record_opened(options.model)
+    user_state.record_opened_model(options.model)
     # Imported lazily: errors are reported without this delay.
     from .app_launcher import run_model_app
 
-    if inputs is not None and inputs.generated_by_default and not terminal.is_served():
+    if inputs is not None and inputs.generated_by_default and not terminal.is_served_in_browser():
         inputs = _edit_inputs(model, inputs)
     if inputs is None:
         return 0
@@ -49,7 +49,7 @@ def _edit_inputs(model: Model, random: RunInputs) -> RunInputs | None:
     from ..actions import configured_actions
     from ..app import LoopdbgApp
     from ..screens.input_editor import InputsScreen
-    from .model_inputs.draft import InputDraft
+    from .model_inputs.editable_inputs import InputDraft
 
     draft = InputDraft(model, random)
     app = LoopdbgApp[bool](InputsScreen(draft, model.name, actions=configured_actions()))

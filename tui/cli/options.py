@@ -227,7 +227,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(commands=[])
     group.add_argument(
         "--at",
-        type=parse_place,
+        type=parse_start_position,
         metavar="first|[LOOP:]N",
         help="begin where --assert or --break is met first, without them where a NaN comes up; or before iteration N",
     )
@@ -272,7 +272,7 @@ def add_ci_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_place(text: str) -> tuple[str, int | None]:
+def parse_start_position(text: str) -> tuple[str, int | None]:
     """An argparse type: a start position as loop (may be empty) and iteration; None: the first bad one."""
     if text == "first":
         return "", None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError, file_error, missing_folder_error, one_line
 from ...runtime.model import Data, Port
-from ...runtime.stable_file import open_regular_file
+from ...runtime.safe_file_reading import open_regular_file
 
 if TYPE_CHECKING:
     from ...debugger.export_formats.format_registry import ExportFormat
@@ -42,7 +42,7 @@ def check_output_target(name: str, kind: str, read: Iterable[Path] = (), option:
         return form
     if path.exists() and not path.is_file():
         raise UsageError(f"{label}: is no regular file; {advice}")
-    if path.exists() and path.stat().st_size and not form.matches_header(_read_head(path)):
+    if path.exists() and path.stat().st_size and not form.matches_header(_read_first_bytes(path)):
         raise UsageError(f"{label}: is there already, and is no {form.suffix}; {advice}")
     return form
 
@@ -55,7 +55,7 @@ def is_same_file(path: Path, other: Path) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _read_head(path: Path) -> bytes:
+def _read_first_bytes(path: Path) -> bytes:
     """The first bytes of a file."""
     try:
         with open_regular_file(path) as file:

@@ -27,7 +27,7 @@ _REMEDY_TEXTS = {
 }
 
 
-def match_text(method: str) -> str:
+def match_method_name(method: str) -> str:
     """The name of a match method of loops or values."""
     return "--map" if method == "given" else method
 
@@ -35,8 +35,8 @@ def match_text(method: str) -> str:
 def reword_comparison(comparison: Comparison) -> None:
     """Reword match methods and notes of a comparison for the command line."""
     for loop in comparison.loops:
-        loop.match_method = match_text(loop.match_method)
-        loop.renamed_values = [(name, other, match_text(method)) for name, other, method in loop.renamed_values]
+        loop.match_method = match_method_name(loop.match_method)
+        loop.renamed_values = [(name, other, match_method_name(method)) for name, other, method in loop.renamed_values]
     if comparison.unpaired:
         comparison.add_note("--map NAME=NAME pairs loops")
     if comparison.mode == "reference" and comparison.uncompared:

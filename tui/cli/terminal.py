@@ -171,7 +171,7 @@ def err(text: str) -> None:
         print(_colorize("stderr", _safe_line(text)), file=sys.stderr, flush=True)
 
 
-def err_command(text: str) -> None:
+def err_workflow_command(text: str) -> None:
     """Write a workflow command of GitHub Actions to stderr; ``text`` is already escaped for it."""
     with contextlib.suppress(OSError):
         print(escape_unprintable(text), file=sys.stderr, flush=True)
@@ -215,10 +215,10 @@ def _redirect_to_null(stream: TextIO) -> None:
 
 def has_terminal() -> bool:
     """Whether the user has a screen and a keyboard."""
-    return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
+    return is_served_in_browser() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
 
 
-def is_served() -> bool:
+def is_served_in_browser() -> bool:
     """Whether the screen is in a browser, which shows a single app."""
     return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef, TensorStatistics, as_tensor_ref
+from ...debugger.statistics.tensor_statistics import StaleReferenceError, TensorRef, TensorStatistics, as_tensor_ref
 from ...debugger.value_text import (
     NOT_FINITE_SYMBOL,
     difference_text,
@@ -32,12 +32,12 @@ __all__ = [
     "dtype_name",
     "escape_unprintable",
     "largest_change_text",
-    "limit_text",
     "number_text",
     "rate_text",
     "scalar_text",
     "short_dtype",
     "sparkline",
+    "trip_limit_text",
     "type_text",
     "value_text",
 ]
@@ -70,7 +70,7 @@ def short_dtype(name: str) -> str:
     )
 
 
-def limit_text(trip_count: int | None) -> str:
+def trip_limit_text(trip_count: int | None) -> str:
     """``10``, ``no limit``."""
     return NO_LIMIT_TEXT if trip_count is None else str(trip_count)
 
@@ -120,7 +120,7 @@ def _delta_of_lists(previous: Any, new: Any) -> str:
 
 def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
     # Imported lazily: headless runs compare nothing.
-    from ...debugger.statistics.tensor_ref import compute_change
+    from ...debugger.statistics.tensor_statistics import compute_change
 
     change = compute_change(a, b)
     if change.same == change.size:

@@ -17,8 +17,14 @@ from rich.cells import cell_len
 from ...debugger.statistics.axis_growth import AxisGrowth
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.number_format import NumberFormat, format_element
-from ...debugger.statistics.tensor_ref import TensorChange, TensorRef, TensorStatistics, absolute_differences, widen
 from ...debugger.statistics.tensor_slice import TensorSlice
+from ...debugger.statistics.tensor_statistics import (
+    TensorChange,
+    TensorRef,
+    TensorStatistics,
+    absolute_differences,
+    widen,
+)
 from ...runtime.graph import Array
 from ...runtime.text import group_digits
 from .downsample import MinMaxBand, draw_braille

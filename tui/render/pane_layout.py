@@ -126,7 +126,9 @@ def _arrange_tab(panes: Sequence[str], needs: SpaceRequests, box: PaneBox) -> Pa
     """Stack the panes of a tab; next to the source the others have one line each."""
     stack = _select_requests(panes, needs)
     if "body" in stack or not stack:
-        return _stack_column(_source_request(needs) | {name: ONE_LINE for name in stack if name != "body"}, box)
+        return _stack_column(
+            _unlimited_source_request(needs) | {name: ONE_LINE for name in stack if name != "body"}, box
+        )
     for name in _FILLER_PANES:
         if name in stack and len(stack) > 1 and sum(map(_max_rows, stack.values())) > box.height:
             del stack[name]
@@ -146,13 +148,13 @@ def _arrange_two_columns(width: int, height: int, needs: SpaceRequests) -> PaneB
     loop = _cap_requests(_select_requests(_LOOP_PANES, needs), above // 2)
     if not any(map(_has_border, loop.values())):
         loop |= _select_requests(("overview", "value"), needs)
-    elif not _is_plotted(needs):
+    elif not _condition_has_plot(needs):
         # A plot has priority over the value at the cursor.
         loop |= _select_requests(("value",), needs)
     elif "scans" in loop:
         loop["scans"] = SpaceRequest(loop["scans"].min_lines, min(loop["scans"].max_lines, _SECONDARY_PANE_LINES))
     # The source keeps half of its column.
-    left = _source_request(needs, above // 2 - _BORDER_LINES) | _cap_requests(
+    left = _unlimited_source_request(needs, above // 2 - _BORDER_LINES) | _cap_requests(
         _select_requests(_CONTEXT_PANES, needs), _CONTEXT_PANE_MAX_LINES
     )
     if not any(map(_has_border, loop.values())):
@@ -205,7 +207,7 @@ def _assign_columns(
     if source_is_short:
         left, right = body | right, {}
     else:
-        left = _source_request(needs)
+        left = _unlimited_source_request(needs)
         if "overview" in right and not is_filled and _free_lines(middle | value, height) > _free_lines(right, height):
             # The middle column has more free lines.
             middle["overview"] = right.pop("overview")
@@ -218,7 +220,7 @@ def _free_lines(needs: SpaceRequests, height: int) -> int:
     return height - sum(_max_rows(need) for need in needs.values() if need.max_lines < UNLIMITED_LINES)
 
 
-def _source_request(needs: SpaceRequests, min_lines: int = 0) -> dict[str, SpaceRequest]:
+def _unlimited_source_request(needs: SpaceRequests, min_lines: int = 0) -> dict[str, SpaceRequest]:
     """The source, as an unlimited pane."""
     return {
         name: SpaceRequest(max(need.min_lines, min_lines), UNLIMITED_LINES)
@@ -240,7 +242,7 @@ def _select_requests(names: Sequence[str], needs: SpaceRequests) -> dict[str, Sp
     return {name: needs[name] for name in names if name in needs}
 
 
-def _is_plotted(needs: SpaceRequests) -> bool:
+def _condition_has_plot(needs: SpaceRequests) -> bool:
     """Whether the condition pane requests a plot."""
     return "condition" in needs and needs["condition"].max_lines >= UNLIMITED_LINES
 

@@ -15,7 +15,7 @@ _VALUE_LINE_KINDS = (LineKind.NODE, LineKind.SLICE, LineKind.LOOP, LineKind.IF)
 
 
 @lru_cache(maxsize=1)
-def program_source(main: Graph) -> PseudoCode:
+def model_pseudo_code(main: Graph) -> PseudoCode:
     """The pseudo-code of a model; the last model is cached."""
     return build_pseudo_code(main)
 

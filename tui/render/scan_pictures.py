@@ -21,7 +21,7 @@ from ...debugger.statistics.sampling import (
     sample_scalars,
     segment_extremes,
 )
-from ...debugger.statistics.tensor_ref import as_tensor_ref
+from ...debugger.statistics.tensor_statistics import as_tensor_ref
 from ...runtime.graph import Array
 from .downsample import MinMaxBand, draw_braille, values_per_cell
 from .formatting import number_text, sparkline

@@ -127,7 +127,7 @@ class _ListingLayout:
         self.code_above = source.code_above(visible) if code else {}
         self.rows = tuple(sorted((*visible, *self.code_above)))
         self._width = width - self.gutter_width
-        self._paths = _back_edge_paths(source)
+        self._paths = _back_edge_arrows_by_line(source)
         available = width - self.gutter_width - len(VALUE_SEPARATOR)
         self._bare_texts, self._full_texts, bare, full = _line_texts(source)
         # Comments are shown if they fit next to the values.
@@ -178,7 +178,7 @@ class _ListingLayout:
         """The row of a line, or of the head that hides it."""
         return bisect_right(self.rows, index) - 1
 
-    def is_code(self, row: int) -> bool:
+    def is_source_code_row(self, row: int) -> bool:
         """Whether a row shows the source code of the next line."""
         return row + 1 < len(self.rows) and self.rows[row] == self.rows[row + 1]
 
@@ -217,7 +217,7 @@ class _ListingLayout:
             spans = _fit_line(spans, max(8, self._width - cell_len(comment)))
         elif line.kind in _COMMENTED_LINE_KINDS:
             spans, comment = self._fit_comment(line, spans, comment)
-        spans = self._insert_paths(index, spans)
+        spans = self._draw_back_edge_arrows(index, spans)
         return [*spans, (comment, Role.COMMENT)] if comment else spans
 
     def _fit_comment(self, line: SourceLine, spans: list[Span], comment: str) -> tuple[list[Span], str]:
@@ -228,7 +228,7 @@ class _ListingLayout:
                 comment = comment.partition(",")[0]
         return _fit_line(spans, max(8, self._width - cell_len(comment))), comment
 
-    def _insert_paths(self, index: int, spans: list[Span]) -> list[Span]:
+    def _draw_back_edge_arrows(self, index: int, spans: list[Span]) -> list[Span]:
         """Draw the arrows of back edges in the indentation."""
         arrows = self._paths.get(index)
         if not arrows or not spans[0][0].startswith(" " * len(arrows)):
@@ -245,7 +245,7 @@ class _ListingLayout:
         return end - index - 1
 
 
-def _back_edge_paths(source: PseudoCode) -> dict[int, str]:
+def _back_edge_arrows_by_line(source: PseudoCode) -> dict[int, str]:
     """By line, its indentation with the arrows of back edges."""
     paths: dict[int, dict[int, str]] = {}
     ends: dict[int, list[int]] = {}
@@ -327,7 +327,7 @@ class ListingLines(Sequence[StyledLine]):
         index = self._rows[row]
         if self._is_head(lines[index]):
             return lines[index].number
-        run = self._run_start(lines[index].number)
+        run = self._initial_run_start(lines[index].number)
         if enclosing and run is not None:
             return run
         indent = lines[index].indent
@@ -346,13 +346,13 @@ class ListingLines(Sequence[StyledLine]):
             if line.indent < indent:
                 heads.append(line.number)
                 indent = line.indent
-        run = self._run_start(number)
+        run = self._initial_run_start(number)
         return heads if run in (None, number) else [*heads, run]
 
     def _is_head(self, line: SourceLine) -> bool:
         return line.kind in (*_HEAD_LINE_KINDS, LineKind.ELSE) or line.number in initial_value_runs(self.listing.source)
 
-    def _run_start(self, number: int) -> int | None:
+    def _initial_run_start(self, number: int) -> int | None:
         """The first line of the run of initial values that a line is in."""
         runs = initial_value_runs(self.listing.source)
         return next((first for first, count in runs.items() if first <= number < first + count), None)
@@ -433,7 +433,7 @@ class ListingLines(Sequence[StyledLine]):
 
     def _build_line(self, row_index: int, index: int) -> StyledLine:
         layout = self._layout
-        if layout.is_code(row_index):
+        if layout.is_source_code_row(row_index):
             text = f"{'':{layout.gutter_width}}{layout.code_above[index]}"
             return StyledLine(
                 truncate_spans([(text, Role.DIM)], self._width),

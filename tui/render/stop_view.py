@@ -17,12 +17,12 @@ from ...debugger.session.live_status import LiveCarriedValue, LiveScanOutput, Li
 from ...debugger.session.session import Session
 from ...debugger.session.stop import Reason
 from ...debugger.session.stop_state import StopState, read_stop
-from ...debugger.statistics.tensor_ref import TensorRef
+from ...debugger.statistics.tensor_statistics import TensorRef
 from ...debugger.statistics.value_history import Evolution, ValueHistory, is_exact
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
-from .branch_rows import BranchHistory, BranchRows, branch_rows_of, edited_names, non_finite_iterations
-from .display_values import EvaluatedDisplay
+from .display_expressions import EvaluatedDisplay
+from .timeline_rows import BranchHistory, BranchRows, branch_rows_of, edited_names, non_finite_iterations
 from .value_cells import LiveTensorSummary
 
 
@@ -63,7 +63,7 @@ def build_stop_view(
     )
 
 
-def graph_of(frame: FrameState, main: Graph) -> Graph:
+def graph_of_frame(frame: FrameState, main: Graph) -> Graph:
     """The graph whose nodes a frame runs."""
     return main if frame.loop is None else frame.loop.body
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.tensor_ref import TensorRef, as_tensor_ref, widen
+from ...debugger.statistics.tensor_statistics import TensorRef, as_tensor_ref, widen
 from ...debugger.value_text import statistics_of
 from ...runtime.graph import Array
 from .formatting import NOT_FINITE_SYMBOL, number_text

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.tensor_ref import TensorRef
+from ...debugger.statistics.tensor_statistics import TensorRef
 from ...debugger.value_text import full_text, statistics_of, summary_text
 from ...runtime.graph import Array, TensorType, ValueType
 from .formatting import number_text, type_text, value_text
@@ -93,7 +93,7 @@ def _scalar_text(value: Array | np.generic[Any], width: int) -> str:
     return truncate(text, width)
 
 
-def norm_value(value: Any, width: int) -> str:
+def short_value_with_norm(value: Any, width: int) -> str:
     """Like :func:`short_value`, but shows the norm of a large tensor, as its history plot does."""
     if isinstance(value, LiveTensorSummary):
         return _norm_text(value.norm, (value.low, value.high), width)

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ..actions import Action, HelpSection, ScreenKind, actions_on
+from ..actions import Action, HelpSection, ScreenKind, actions_of_screen
 from .modal_base import ModalBase
 
 _SIGN_ROWS = (
@@ -50,7 +50,7 @@ def help_chapters(
     actions: Sequence[Action], kind: ScreenKind, pane: str = "", name: str = "", lesson: bool = True
 ) -> list[HelpChapter]:
     """The chapters of the help, the pane in focus first. ``lesson``: include the keys of lessons."""
-    table = actions_on(kind, actions)
+    table = actions_of_screen(kind, actions)
     own = [a for a in table if pane in a.panes]
     groups = [(f"In the pane {name}", own)] if own else []
     sections = [section for section in HelpSection if section.screen is kind]

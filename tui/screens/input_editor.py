@@ -18,11 +18,11 @@ from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, TableColumn, styled_line, table_lines
 from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
-from .main_screen import MainScreen
+from .main_screen_base import MainScreen
 
 
 class EditableInputs(Protocol):
-    """The interface of the edited inputs; implemented in ``tui/cli/model_inputs/draft.py``."""
+    """The interface of the edited inputs; implemented in ``tui/cli/model_inputs/editable_inputs.py``."""
 
     def __len__(self) -> int: ...
     def rows(self, width: int = 60) -> list[tuple[str, str, str, str]]: ...

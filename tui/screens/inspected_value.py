@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from ...debugger.describe.value_names import scan_names
 from ...debugger.session.session import Session
-from ...debugger.statistics.tensor_ref import TensorRef, as_tensor_ref
+from ...debugger.statistics.tensor_statistics import TensorRef, as_tensor_ref
 from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Value, visible_values
 from ...runtime.text import group_digits, size_text
@@ -18,7 +18,7 @@ from ..render.downsample import MinMaxBand
 from ..render.formatting import dtype_name
 from ..render.history_plots import history_band
 from ..render.inspector_text import IterationSeries
-from ..render.pseudo_code import program_source
+from ..render.pseudo_code import model_pseudo_code
 from ..render.stop_view import ScreenState
 from ..render.styled_text import truncate
 from ..render.targets import ValueKind, ValueTarget
@@ -69,7 +69,7 @@ class InspectedValue:
             self.previous = None if edge is None else edge.previous
 
     def _code_text(self, main: Graph) -> str:
-        source, value = program_source(main), self._node_value(main)
+        source, value = model_pseudo_code(main), self._node_value(main)
         node = None if value is None else source.formatter.origins.get(source.formatter.origins.skip_identities(value))
         return "" if node is None else source.code_lines.describe_node(node)
 

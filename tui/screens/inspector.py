@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 from ...debugger.describe.value_names import quote
 from ...debugger.statistics.element_search import ElementPredicate, is_not_finite, parse_predicate
 from ...debugger.statistics.tensor_export import numpy_text, save_npy
-from ...debugger.statistics.tensor_ref import TensorChange
 from ...debugger.statistics.tensor_slice import TensorSlice
+from ...debugger.statistics.tensor_statistics import TensorChange
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import group_digits
 from ..actions import ACTIONS, Action, ActionContext, Condition, ScreenKind, interrupt_key
@@ -170,11 +170,11 @@ class InspectorScreen(ModalBase[str | None]):
         self.note = text
         self.message_label.update(Content(escape_unprintable(text)))
 
-    def say_busy(self) -> None:
+    def report_busy(self) -> None:
         """See :class:`.inspector_state.InspectorObserver`."""
         self.say(f"something runs: {interrupt_key(self.actions, typing=False)} interrupts it")
 
-    def value_changed(self) -> None:
+    def handle_value_change(self) -> None:
         """Show another value."""
         self._show_value()
         self.draw()
@@ -184,7 +184,7 @@ class InspectorScreen(ModalBase[str | None]):
         self.grid.value_name = state.name_text
         self.grid.set_value(state.tensor, state.items, None if state.is_present else state.inspected.absence_text)
 
-    def details_changed(self) -> None:
+    def handle_details_change(self) -> None:
         """Show new statistics or a new series."""
         self.grid.value_range = self.inspector_state.value_range
         if self.is_mounted:
@@ -319,7 +319,7 @@ class InspectorScreen(ModalBase[str | None]):
         elif tensor is None:
             return
         elif self._prompt_kind == "slice":
-            self.grid.show_part(TensorSlice.parse(text, tensor.shape))
+            self.grid.show_slice(TensorSlice.parse(text, tensor.shape))
             self.say("")
         elif self._prompt_kind == "find":
             self._search(parse_predicate(text, tensor.dtype), f"element '{text}'")

@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from ...debugger.statistics.element_search import ElementPredicate, find_next
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.tensor_ref import (
+from ...debugger.statistics.tensor_statistics import (
     StaleReferenceError,
     TensorChange,
     TensorRef,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ...debugger.describe.value_names import quote
 from ...debugger.statistics.axis_growth import AxisGrowth
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.tensor_ref import TensorChange, TensorRef, TensorStatistics
+from ...debugger.statistics.tensor_statistics import TensorChange, TensorRef, TensorStatistics
 from ..command_worker import CommandWorker
 from ..render.inspector_text import IterationSeries
 from .inspected_value import InspectedValue, as_tensor
@@ -21,13 +21,13 @@ class InspectorObserver(Protocol):
     def say(self, text: str) -> None:
         """Show a message."""
 
-    def say_busy(self) -> None:
+    def report_busy(self) -> None:
         """Report that no query is possible while a command runs."""
 
-    def value_changed(self) -> None:
+    def handle_value_change(self) -> None:
         """The value changed."""
 
-    def details_changed(self) -> None:
+    def handle_details_change(self) -> None:
         """The statistics or the series changed."""
 
     def call_in_screen(self, callback: Callable[..., None], *args: Any) -> None:
@@ -96,7 +96,7 @@ class InspectorState:
 
     def start_jobs(self) -> None:
         """Start the background computations on the value."""
-        self._observer.value_changed()
+        self._observer.handle_value_change()
         tensor = self.tensor
         if tensor is not None and tensor.size and tensor.dtype.kind not in "OUST":
             self._jobs.compute_statistics(tensor, self._receive_statistics)
@@ -105,11 +105,11 @@ class InspectorState:
 
     def _receive_statistics(self, statistics: TensorStatistics, histogram: Histogram | None) -> None:
         self.statistics, self.histogram = statistics, histogram
-        self._observer.details_changed()
+        self._observer.handle_details_change()
 
     def _receive_change(self, change: TensorChange) -> None:
         self.change = change
-        self._observer.details_changed()
+        self._observer.handle_details_change()
 
     def open_item(self, index: int) -> None:
         """Show an item of the sequence."""
@@ -136,7 +136,7 @@ class InspectorState:
                 self._observer.call_in_screen(on_result, result)
 
         if not self._session_worker.query(query, deliver):
-            self._observer.say_busy()
+            self._observer.report_busy()
 
     def query_series(self) -> None:
         """Query the series, if the stop does not have it."""
@@ -147,7 +147,7 @@ class InspectorState:
     def _receive_series(self, series: IterationSeries) -> None:
         self.series = series
         self._observer.say("")
-        self._observer.details_changed()
+        self._observer.handle_details_change()
 
     def go_to_iteration(self, iteration: int, on_end: Callable[[], None]) -> None:
         """Show the value in another iteration, then call ``on_end``."""
@@ -227,7 +227,7 @@ class InspectorState:
         if tensor is None or baseline is None:
             return
         if self.growth is not None:
-            baseline, tensor = self.growth.common_part(baseline), self.growth.common_part(tensor)
+            baseline, tensor = self.growth.rows_in_both(baseline), self.growth.rows_in_both(tensor)
         self._jobs.compute_change(baseline, tensor, on_result)
 
     def flat_position(self, change: TensorChange) -> int:

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.dom import DOMNode
 from textual.screen import ModalScreen
 
-from ..actions import Action, ScreenKind, actions_by_id, actions_on, screen_bindings
+from ..actions import Action, ScreenKind, actions_by_id, actions_of_screen, screen_bindings
 from ..widgets.key_bar import KeyBar
 
 Result = TypeVar("Result")
@@ -29,7 +29,7 @@ class ModalBase(ModalScreen[Result]):
         self._bindings = BindingsMap.merge([self._bindings, screen_bindings(kind, self.actions)])
         for key in actions_by_id(actions)[opened_by].keys if opened_by else ():
             self._bindings.bind(key, "leave", show=False)
-        self.key_bar = KeyBar(actions_on(kind, self.actions), self.run_chosen_action, id=f"{kind}-keys")
+        self.key_bar = KeyBar(actions_of_screen(kind, self.actions), self.run_chosen_action, id=f"{kind}-keys")
 
     def dismiss_once(self, result: Result | None = None) -> None:
         """Dismiss the screen, unless a typed-ahead key already did."""

@@ -21,7 +21,7 @@ from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, pad_to_width, styled_line, truncate_middle
 from ..widgets.choice_list import ChoiceList
 from ..widgets.line_input import LineInput
-from .main_screen import MainScreen
+from .main_screen_base import MainScreen
 
 
 class ModelChoice(NamedTuple):

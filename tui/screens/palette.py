@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from ..actions import Action, ActionContext, ScreenKind, actions_on, enabled_actions
+from ..actions import Action, ActionContext, ScreenKind, actions_of_screen, enabled_actions
 from ..widgets.choice_list import ChoiceList
 from ..widgets.line_input import LineInput
 from .modal_base import ModalBase
@@ -35,7 +35,7 @@ def matching_actions(actions: Sequence[Action], query: str) -> list[Action]:
 def screen_action_groups(kind: ScreenKind, actions: Iterable[Action], context: ActionContext) -> ActionGroups:
     """The enabled actions of a screen by section."""
     groups: dict[str, list[Action]] = {}
-    for action in enabled_actions(actions_on(kind, actions), context):
+    for action in enabled_actions(actions_of_screen(kind, actions), context):
         if action.textual_action:
             groups.setdefault(str(action.section), []).append(action)
     return groups
@@ -49,7 +49,7 @@ def pane_action_groups(
     own = {
         f"In the pane {name}": [
             action
-            for action in enabled_actions(actions_on(ScreenKind.PANES, actions), pane_context)
+            for action in enabled_actions(actions_of_screen(ScreenKind.PANES, actions), pane_context)
             if id in action.panes and action.textual_action
         ]
         for id, (name, pane_context) in sorted(panes.items(), key=lambda pane: pane[0] != context.pane)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...debugger.describe.value_names import display_name, quote
-from ...debugger.statistics.tensor_ref import as_tensor_ref
+from ...debugger.statistics.tensor_statistics import as_tensor_ref
 from ...debugger.statistics.value_history import ValueHistory, is_exact
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Loop, TensorType, Value
 from ..render.formatting import delta_text, number_text
 from ..render.history_plots import draw_history, flat_note, history_band, is_flat, iterations_per_cell
 from ..render.pane_layout import ONE_LINE, SpaceRequest
-from ..render.recurrences import has_lazy_sequences, recurrence_text
 from ..render.stop_view import ScreenState
 from ..render.styled_text import (
     Role,
@@ -30,13 +29,14 @@ from ..render.styled_text import (
     truncate,
 )
 from ..render.targets import ValueKind, ValueTarget
+from ..render.tensorrt_recurrences import has_lazy_sequences, recurrence_text
 from ..render.text_plots import split_non_finite
 from ..render.value_cells import (
     EDITED_SIGN,
     NOT_COMPUTED_SIGN,
     LiveTensorSummary,
-    norm_value,
     short_value,
+    short_value_with_norm,
     value_span,
     value_type_text,
 )
@@ -75,7 +75,7 @@ class BackEdgesPane(Pane):
         frame = state.frame
         if not frame.back_edges:
             return ONE_LINE
-        notes = _flat_notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
+        notes = _flat_history_notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
         rows_per_edge = 2 if has_lazy_sequences(state.frame) else 1
         return SpaceRequest(2, 1 + rows_per_edge * len(frame.back_edges) + bool(notes))
 
@@ -142,7 +142,7 @@ class BackEdgesPane(Pane):
         if cells < _HISTORY_MIN_CELLS or not available:
             self.set_title("Back edges", _iterations_text(state))
             return lines
-        indices = _index_names(state)
+        indices = _carried_index_names(state)
         pairs = list(zip(histories, edges, strict=True))
         ranges = [_range_text(history, _edge_dtype(edge), edge.param in indices) for history, edge in pairs]
         # Bars have no scale: their range is written next to them where enough bar cells remain.
@@ -165,7 +165,7 @@ class BackEdgesPane(Pane):
             ]
         rows = zip(lines, columns, strict=False)
         result = [styled_line(*row.spans, *spans, target=row.target) for row, spans in rows]
-        notes = _flat_notes(histories, edges)
+        notes = _flat_history_notes(histories, edges)
         return [*result, styled_line((truncate(notes, width), Role.DIM))] if notes and len(result) < height else result
 
 
@@ -218,9 +218,9 @@ def _edge_row(
 ) -> list[Span]:
     def cell(value: Any, ready: bool, role: Role) -> Span:
         if ready and isinstance(value, np.ndarray) and value.size == 1:
-            return value_span(norm_value(value.reshape(()), max_cells[1]), role)
+            return value_span(short_value_with_norm(value.reshape(()), max_cells[1]), role)
         # The size of an index carries no meaning, nor does the difference of two.
-        write = _last_indices_text if index and not isinstance(value, LiveTensorSummary) else norm_value
+        write = _last_indices_text if index and not isinstance(value, LiveTensorSummary) else short_value_with_norm
         return value_span(write(value, max_cells[0]), role) if ready else (NOT_COMPUTED_SIGN, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
@@ -241,7 +241,7 @@ def _edge_row(
     ]
 
 
-def _index_names(state: ScreenState) -> set[str]:
+def _carried_index_names(state: ScreenState) -> set[str]:
     """The names of the carried indices."""
     return {value.name for value in state.frame.index_values}
 
@@ -284,7 +284,7 @@ def _history_title(histories: Sequence[ValueHistory], last: int, cells: int, wid
     return next((form for form in forms if len(form) <= width - 4), forms[-1])
 
 
-def _flat_notes(histories: Sequence[ValueHistory | None], edges: Sequence[CarriedValue]) -> str:
+def _flat_history_notes(histories: Sequence[ValueHistory | None], edges: Sequence[CarriedValue]) -> str:
     """Notes on histories that are drawn flat but change."""
     notes = []
     for history, edge in zip(histories, edges, strict=True):

@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.describe.condition import NEGATED_SIGN, DecidingComparison, NegatedDecision, comparisons, decision_text
+from ...debugger.describe.condition_analysis import (
+    NEGATED_SIGN,
+    DecidingComparison,
+    NegatedDecision,
+    comparisons,
+    decision_text,
+)
 from ...debugger.describe.frame_text import end_text
 from ...debugger.describe.loop_text import LoopText
 from ...debugger.describe.node_text import NodeFormatter
@@ -23,7 +29,7 @@ from ...runtime.text import count_text
 from ..render.formatting import number_text
 from ..render.history_plots import comparison_points, distance_text, estimate_crossing
 from ..render.pane_layout import ONE_LINE, UNLIMITED_LINES, SpaceRequest
-from ..render.pseudo_code import program_source
+from ..render.pseudo_code import model_pseudo_code
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, styled_line, truncate
 from ..render.targets import ValueTarget
@@ -48,15 +54,20 @@ class ConditionPane(Pane):
         loop = frame.loop
         if loop is None:
             return None
-        if frame.condition is None or not program_source(state.main_graph).loop_text(loop).condition_decides:
+        if frame.condition is None or not model_pseudo_code(state.main_graph).loop_text(loop).condition_decides:
             return ONE_LINE
-        return SpaceRequest(3, UNLIMITED_LINES) if has_plot(state) else SpaceRequest(2, 4 + len(_ignored_lines(loop)))
+        return (
+            SpaceRequest(3, UNLIMITED_LINES) if can_have_plot(state) else SpaceRequest(2, 4 + len(_ignored_lines(loop)))
+        )
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         loop, frame = state.frame.loop, state.frame
         if loop is None:
             return [("no loop runs here", Role.DIM)]
-        phrases, text = program_source(state.main_graph).formatter, program_source(state.main_graph).loop_text(loop)
+        phrases, text = (
+            model_pseudo_code(state.main_graph).formatter,
+            model_pseudo_code(state.main_graph).loop_text(loop),
+        )
         if frame.condition is not None and text.condition_decides:
             return [
                 (text.condition, Role.NAME),
@@ -71,7 +82,10 @@ class ConditionPane(Pane):
         if loop is None:
             self.set_title("Condition")
             return [styled_line(("no loop runs here", Role.DIM))]
-        phrases, text = program_source(state.main_graph).formatter, program_source(state.main_graph).loop_text(loop)
+        phrases, text = (
+            model_pseudo_code(state.main_graph).formatter,
+            model_pseudo_code(state.main_graph).loop_text(loop),
+        )
         decides = frame.condition is not None and text.condition_decides
         self.set_title(f"Condition  {text.condition if decides else 'decides nothing'}".rstrip())
         ends = _end_lines(state, text, width)
@@ -104,10 +118,10 @@ class ConditionPane(Pane):
         return [*current, *(ends if len(current) + len(ends) + len(details) <= height else short), *details]
 
 
-def has_plot(state: ScreenState) -> bool:
+def can_have_plot(state: ScreenState) -> bool:
     """Whether the loop can have a plot, now or later: the pane then takes all remaining lines."""
     loop = state.frame.loop
-    return loop is not None and program_source(state.main_graph).loop_text(loop).sides is not None
+    return loop is not None and model_pseudo_code(state.main_graph).loop_text(loop).sides is not None
 
 
 def _labelled_line(label: str, *spans: Span) -> StyledLine:

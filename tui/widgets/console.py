@@ -78,7 +78,7 @@ class ConsoleInput(LineInput):
     async def on_key(self, event: events.Key) -> None:
         """Handle keys that a one-line input ignores."""
         if event.key in ("up", "down"):
-            self._recall(1 if event.key == "down" else -1)
+            self._recall_line(1 if event.key == "down" else -1)
         elif event.key in ("pageup", "pagedown"):
             self.post_message(self.TranscriptScrolled(-1 if event.key == "pageup" else 1))
         elif event.key == "tab":
@@ -95,7 +95,7 @@ class ConsoleInput(LineInput):
         await super().action_submit()
         self.value = ""
 
-    def _recall(self, direction: int) -> None:
+    def _recall_line(self, direction: int) -> None:
         """Recall the previous (-1) or next (1) line with the same prefix."""
         sign = _prompt_sign(self.value)
         index = self._recall_index + direction
@@ -161,7 +161,7 @@ class ConsolePane(Vertical):
     def __init__(self, complete: Completer, line_names: Callable[[], Sequence[str]], id: str) -> None:
         super().__init__(id=id)
         self._complete_command, self._line_names = complete, line_names
-        self.input_line = ConsoleInput(self._complete)
+        self.input_line = ConsoleInput(self._complete_line)
         # A closed console must not receive keys.
         self.input_line.disabled = True
         #: The console closes after one line.
@@ -174,7 +174,7 @@ class ConsolePane(Vertical):
         #: Pasted lines that run in order after the current line.
         self._pasted_lines: list[str] = []
 
-    def _complete(self, line: str) -> tuple[int, list[str]]:
+    def _complete_line(self, line: str) -> tuple[int, list[str]]:
         """Complete a command or the name of a source line; searches have no completion."""
         sign = _prompt_sign(line)
         if not sign:
@@ -223,7 +223,7 @@ class ConsolePane(Vertical):
             self._transcript = [*self._transcript, *map(escape_unprintable, lines)][-_TRANSCRIPT_MAX_LINES:]
             self._refresh_transcript()
 
-    def reject_line(self, line: str) -> None:
+    def restore_failed_line(self, line: str) -> None:
         """Handle a failed line: a one-shot line is restored for correction, pending pasted lines are dropped."""
         self.drop_pasted()
         if self.one_shot and not self.input_line.value:

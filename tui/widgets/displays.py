@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..render.display_values import EvaluatedDisplay
+from ..render.display_expressions import EvaluatedDisplay
 from ..render.pane_layout import SpaceRequest
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, table_lines

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from ..render.graphview.layout import GraphLayout, PlacedBox
 from ..render.styled_text import Role, StyledLine
-from .cached_styles import cache_rows
+from .row_cache import enable_row_cache
 from .size_aware import SizeAware
 from .strips import StyleResolver
 
@@ -33,7 +33,7 @@ class GraphWidget(SizeAware, ScrollView, can_focus=True, inherit_bindings=False)
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
-        cache_rows(self)
+        enable_row_cache(self)
         self.graph_layout: GraphLayout | None = None
         self._lines: Sequence[StyledLine] = ()
         self._style_resolver = StyleResolver(self)

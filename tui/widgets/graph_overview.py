@@ -43,9 +43,9 @@ class GraphOverview(GraphWidget, can_focus=False):
             return
         self._screen_state, self._node = state, node
         if self.display:
-            self.catch_up()
+            self.update_if_outdated()
 
-    def catch_up(self) -> None:
+    def update_if_outdated(self) -> None:
         """Draw the current stop."""
         width = self.size.width
         if self._screen_state is None or not width:
@@ -65,7 +65,7 @@ class GraphOverview(GraphWidget, can_focus=False):
     def handle_graph_resized(self, message: GraphWidget.GraphResized) -> None:
         """Adapt the level of detail to the size."""
         message.stop()
-        self.catch_up()
+        self.update_if_outdated()
 
     @on(GraphWidget.BoxClicked)
     def handle_box_clicked(self, message: GraphWidget.BoxClicked) -> None:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from ...debugger.frame_state import FrameState
 from ...debugger.session.worker import RunProgress
-from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, limit_text, rate_text
+from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, rate_text, trip_limit_text
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, shorten_name, styled_line, truncate_spans
 from .strips import LineWidget
@@ -67,7 +67,7 @@ class Header(LineWidget):
     def _header_line(self, width: int) -> StyledLine:
         state = self._state_spans()
         count = self._iteration_spans()
-        marks, short_marks = self._mark_spans(), self._mark_spans(short=True)
+        marks, short_marks = self._warning_spans(), self._warning_spans(short=True)
         right: list[Span] = []
         for groups, min_left_cells in (
             ((marks, state, count), 30),
@@ -142,11 +142,11 @@ class Header(LineWidget):
         if self.progress is not None and self.screen_state.depth == 1:
             # A loop of the main graph is entered once: the progress counts this entry's iterations.
             done = max(done, self.progress.iterations.get(frame.path, done))
-        limit = limit_text(total)
+        limit = trip_limit_text(total)
         ended = frame.stopped_by is not None and self.progress is None
         return [(f"  {'ended after' if ended else 'iteration'} {done} / {limit} ", Role.VALUE)]
 
-    def _mark_spans(self, short: bool = False) -> list[Span]:
+    def _warning_spans(self, short: bool = False) -> list[Span]:
         """Warnings: random inputs, a recording, a branch other than the first. ``short``: without seeds."""
         if self.screen_state is None:
             return []
@@ -182,7 +182,7 @@ def _frame_text(frame: FrameState, in_focus: bool, counted: bool) -> str:
     name = f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'" if in_focus else escape_unprintable(frame.name)
     if in_focus and counted:
         return name
-    limit = limit_text(frame.trip_count)
+    limit = trip_limit_text(frame.trip_count)
     return f"{name} {frame.iteration}" + ("" if limit == NO_LIMIT_TEXT else f"/{limit}")
 
 

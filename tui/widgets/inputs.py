@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...debugger.describe.value_names import display_name
-from ...debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
+from ...debugger.statistics.tensor_statistics import REFERENCE_MIN_BYTES
 from ...runtime.graph import Graph, Value, walk
 from ..render.pane_layout import ONE_LINE, SpaceRequest
-from ..render.stop_view import ScreenState, graph_of
+from ..render.stop_view import ScreenState, graph_of_frame
 from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, styled_line, table_lines
 from ..render.targets import ValueTarget
 from ..render.value_cells import EDITED_SIGN, NOT_COMPUTED_SIGN, short_value, value_type_text
@@ -111,7 +111,7 @@ def _invariant_rows(state: ScreenState, width: int) -> Iterator[_InputRow]:
 
 
 @lru_cache(maxsize=16)
-def _read_values(graph: Graph) -> Mapping[str, Value]:
+def _values_read_by_nodes(graph: Graph) -> Mapping[str, Value]:
     """The values that the nodes of a body read, by name."""
     return {value.name: value for node in walk(graph) for value in node.inputs if value}
 
@@ -119,7 +119,7 @@ def _read_values(graph: Graph) -> Mapping[str, Value]:
 def _captured_values(state: ScreenState) -> list[tuple[Value, Any]]:
     """The captured values: computed ones first, then constants too large to be inline."""
     frame = state.frame
-    values = _read_values(graph_of(frame, state.main_graph))
+    values = _values_read_by_nodes(graph_of_frame(frame, state.main_graph))
     captures = [(values[name], value) for name, value in frame.captures]
     computed = [(declared, value) for declared, value in captures if declared.constant is None]
     return computed + [

@@ -11,7 +11,7 @@ from textual import events
 from textual.strip import Strip
 
 from ..actions import Action, ActionContext, enabled_actions, key_name
-from .strips import LineWidget, fill_strip
+from .strips import LineWidget, padded_strip
 
 #: Actions of this rank or above are always shown, right-aligned.
 _RIGHT_ALIGNED_MIN_RANK = 90
@@ -102,7 +102,7 @@ class KeyBar(LineWidget):
             segments += [Segment(label.key, key), Segment(label.text, base)]
             self._label_cells.append((column, column + label.width - 2, label.action))
             column += label.width
-        return fill_strip(segments, width, base) if column <= width else Strip(segments).crop(0, width)
+        return padded_strip(segments, width, base) if column <= width else Strip(segments).crop(0, width)
 
     def on_click(self, event: events.Click) -> None:
         """Run the clicked action."""

@@ -19,7 +19,7 @@ from ..render.pane_layout import SpaceRequest
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, truncate_spans
 from ..render.target_base import Target
-from .cached_styles import cache_rows
+from .row_cache import enable_row_cache
 from .size_aware import SizeAware
 from .strips import StyleResolver
 
@@ -46,7 +46,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, title: str, id: str) -> None:
         super().__init__(id=id)
-        cache_rows(self)
+        enable_row_cache(self)
         self.heading = ("", "")
         #: The titles drawn in the border.
         self._drawn_titles = ("", "")
@@ -92,7 +92,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         if one_line != self.is_one_line:
             self.set_class(one_line, _ONE_LINE_CLASS)
             # No resize event follows where both forms have the same size.
-            self.call_after_refresh(self.catch_up)
+            self.call_after_refresh(self.update_if_outdated)
 
     @property
     def text(self) -> str:
@@ -146,7 +146,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             if not follow:
                 self.show_line(self.cursor, 0)
 
-    def catch_up(self) -> None:
+    def update_if_outdated(self) -> None:
         """Rebuild the lines if they are outdated, after the pane became visible or changed its form."""
         if self._stale or not self._is_built_for_size:
             self.rebuild()
@@ -172,20 +172,20 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         old_target, old_cursor = self._target(), self.cursor
         old_lines, old_strips = self.lines, self._strips
         self.lines = (
-            [self._one_line(self.screen_state, size.width)]
+            [self._one_line_form(self.screen_state, size.width)]
             if self.is_one_line
             else self.build(self.screen_state, *size)
         )
         self._strips = {}
         self._set_size(Size(size.width + 1, len(self.lines)))
-        self._keep_cursor(old_target)
+        self._restore_cursor(old_target)
         if follow and not self.is_one_line:
             self.follow()
             self._followed_cursor = self.cursor
         if resized:
             self.refresh()
         else:
-            self._refresh_changed(old_lines, old_strips)
+            self._refresh_changed_lines(old_lines, old_strips)
             if self.cursor != old_cursor:
                 # The cursor's mark is not part of a line.
                 self.refresh_line(old_cursor)
@@ -193,7 +193,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         if self._target() != old_target:
             self.post_message(self.CursorMoved())
 
-    def _one_line(self, state: ScreenState, width: int) -> StyledLine:
+    def _one_line_form(self, state: ScreenState, width: int) -> StyledLine:
         """The one-line form: number, name, content."""
         name = f"  {self._focus_key} {self.pane_title}  "
         return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(state)], width))
@@ -212,7 +212,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         if has_bar:
             self._scroll_update(size)
 
-    def _refresh_changed(self, old_lines: Sequence[StyledLine], old_strips: Mapping[int, Strip]) -> None:
+    def _refresh_changed_lines(self, old_lines: Sequence[StyledLine], old_strips: Mapping[int, Strip]) -> None:
         """Redraw the visible lines that changed; ``old_strips``: the previous strips by line."""
         top, count = self.scroll_offset.y, len(self.lines)
         changed: list[Region] = []
@@ -251,7 +251,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     def _target(self) -> Target | None:
         return self.lines[self.cursor].target if 0 <= self.cursor < len(self.lines) else None
 
-    def _keep_cursor(self, old_target: Target | None) -> None:
+    def _restore_cursor(self, old_target: Target | None) -> None:
         """Restore the cursor after the lines changed: to its old target if it still exists, else to any target."""
         if not len(self.lines):
             self.cursor = 0
@@ -272,7 +272,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     def _distance_to_cursor(self, index: int) -> int:
         return abs(index - self.cursor)
 
-    def move_to(self, index: int) -> None:
+    def move_cursor_to_line(self, index: int) -> None:
         """Put the cursor on a line and scroll it into view."""
         index = max(0, min(index, len(self.lines) - 1))
         if index != self.cursor:
@@ -287,9 +287,9 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         page = max(1, self._built_size.height - 1)
         steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page}
         if direction in steps:
-            self.move_to(self.cursor + steps[direction])
+            self.move_cursor_to_line(self.cursor + steps[direction])
         else:
-            self.move_to(0 if direction == "home" else len(self.lines) - 1)
+            self.move_cursor_to_line(0 if direction == "home" else len(self.lines) - 1)
 
     def find_text(self, text: str, direction: int = 1) -> bool:
         """Move the cursor to the next line (-1: the previous one) with a text; False if there is none."""
@@ -299,7 +299,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         for k in range(count):
             index = (self.cursor + direction * (k + 1)) % count
             if needle in self.lines[index].text.lower():
-                self.move_to(index)
+                self.move_cursor_to_line(index)
                 return True
         return False
 
@@ -316,7 +316,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         index = self.line_index_at(event)
         if index is None:
             return
-        self.move_to(index)
+        self.move_cursor_to_line(index)
         if event.chain == 2:
             self.post_message(self.LineOpened())
 

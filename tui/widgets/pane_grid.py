@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from ..render.pane_layout import PaneBox, SpaceRequest, arrange_panes, is_small_screen, non_empty_tabs, tab_for_pane
-from .cached_styles import cache_rows
 from .graph_overview import GraphOverview
 from .pane import Pane
+from .row_cache import enable_row_cache
 from .size_aware import SizeAware
 
 
@@ -42,7 +42,7 @@ class PaneGrid(SizeAware, Widget):
 
     def __init__(self, panes: Mapping[str, Pane | GraphOverview], id: str) -> None:
         super().__init__(id=id)
-        cache_rows(self)
+        enable_row_cache(self)
         self.panes = panes
         self.tab = 0
         self.maximized_pane = ""
@@ -84,7 +84,7 @@ class PaneGrid(SizeAware, Widget):
         """Whether a pane has something to show."""
         return name in self._requests
 
-    def set_requests(self, requests: Mapping[str, SpaceRequest]) -> None:
+    def set_space_requests(self, requests: Mapping[str, SpaceRequest]) -> None:
         """Set the space requests of the panes; panes without one are empty."""
         if dict(requests) != self._requests:
             tabs = self.non_empty_tabs
@@ -108,7 +108,7 @@ class PaneGrid(SizeAware, Widget):
             if pane.display != visible:
                 pane.display = visible
                 if visible:
-                    self.call_after_refresh(pane.catch_up)
+                    self.call_after_refresh(pane.update_if_outdated)
         # Textual caches an arrangement until children are added or removed.
         self._clear_arrangement_cache()
         self.refresh(layout=True)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from ...debugger.describe.value_names import quote
 from ...debugger.frame_state import FrameState, ScanState
-from ...debugger.statistics.tensor_ref import as_tensor_ref
+from ...debugger.statistics.tensor_statistics import as_tensor_ref
 from ...runtime.graph import TensorType, Value
 from ..render.formatting import escape_unprintable, sparkline, type_text
 from ..render.pane_layout import UNLIMITED_LINES, SpaceRequest

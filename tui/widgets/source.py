@@ -17,7 +17,7 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Node
 from ..render.formatting import escape_unprintable
 from ..render.pane_layout import SpaceRequest
-from ..render.pseudo_code import find_line, line_names, program_source
+from ..render.pseudo_code import find_line, line_names, model_pseudo_code
 from ..render.source_listing import ListingLines, initial_value_runs
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine
@@ -51,7 +51,7 @@ class SourcePane(Pane):
         self._code_visible = False
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:
-        return SpaceRequest(5, _max_rows(program_source(state.main_graph)))
+        return SpaceRequest(5, _max_rows(model_pseudo_code(state.main_graph)))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         return [(self.heading[1], Role.DIM)]
@@ -59,7 +59,7 @@ class SourcePane(Pane):
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         frame = state.frame
         name = escape_unprintable(frame.name)
-        listing = Listing(program_source(state.main_graph), _listing_stop(state))
+        listing = Listing(model_pseudo_code(state.main_graph), _listing_stop(state))
         if self._restored_folds:
             # Line numbers may differ if the model has changed.
             texts = {line.number: line.text for line in listing.source.lines}
@@ -91,14 +91,14 @@ class SourcePane(Pane):
                 self.show_line(self.cursor, max(0, (height - 1) // 2))
             self.lines.highlight_related(self.cursor)
 
-    def _keep_cursor(self, old_target: Target | None) -> None:
-        super()._keep_cursor(old_target)
+    def _restore_cursor(self, old_target: Target | None) -> None:
+        super()._restore_cursor(old_target)
         if isinstance(self.lines, ListingLines):
             self.lines.highlight_related(self.cursor)
 
-    def move_to(self, index: int) -> None:
+    def move_cursor_to_line(self, index: int) -> None:
         """See :class:`.pane.Pane`; highlights the line's producers and consumers."""
-        super().move_to(index)
+        super().move_cursor_to_line(index)
         if isinstance(self.lines, ListingLines):
             for row in self.lines.highlight_related(self.cursor):
                 self._strips.pop(row, None)
@@ -108,7 +108,7 @@ class SourcePane(Pane):
         """Go to the producer of a value that the cursor's line reads, or to a consumer of its value; False if none."""
         row = self.lines.related_row(self.cursor, producer) if isinstance(self.lines, ListingLines) else None
         if row is not None:
-            self.move_to(row)
+            self.move_cursor_to_line(row)
         return row is not None
 
     @property
@@ -186,7 +186,7 @@ class SourcePane(Pane):
     def _move_to_number(self, number: int) -> None:
         row = self.lines.row_of(number) if isinstance(self.lines, ListingLines) else None
         if row is not None:
-            self.move_to(row)
+            self.move_cursor_to_line(row)
 
     def on_click(self, event: events.Click) -> None:
         super().on_click(event)

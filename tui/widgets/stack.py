@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ...debugger.frame_state import FrameState
 from ...runtime.graph import Graph, Loop, bodies
-from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, limit_text
+from ..render.formatting import NO_LIMIT_TEXT, escape_unprintable, trip_limit_text
 from ..render.pane_layout import ONE_LINE, SpaceRequest
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, table_lines
@@ -81,6 +81,6 @@ def _iteration_text(frame: FrameState) -> str:
         return ""
     if frame.stopped_by is not None:
         return f"ended, {frame.iteration}"
-    limit = limit_text(frame.trip_count)
+    limit = trip_limit_text(frame.trip_count)
     limit = "" if limit == NO_LIMIT_TEXT else f"/{limit}"
     return f"iter {frame.iteration}{limit}"

@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from ...debugger.session.worker import RunProgress
 from ..render.formatting import escape_unprintable
-from .cached_styles import cache_rows
+from .row_cache import enable_row_cache
 
 
 class StatusMessage(Static):
@@ -16,7 +16,7 @@ class StatusMessage(Static):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
-        cache_rows(self)
+        enable_row_cache(self)
         self.text = ""
         self._last_message = ("", False)
 
@@ -25,7 +25,7 @@ class StatusMessage(Static):
         self._last_message = (text, error)
         self._set_text(f"error: {text}" if error else text, error)
 
-    def say_running(self, progress: RunProgress, name: str, iterations: int | None, key: str) -> None:
+    def show_command_progress(self, progress: RunProgress, name: str, iterations: int | None, key: str) -> None:
         """Show the progress of a command until the next :meth:`say`; ``key``: the key that interrupts it."""
         done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
         self._set_text(f"{progress.label}: {progress.seconds:.1f} s{done} · {key} interrupts", False)

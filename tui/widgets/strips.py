@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, StyledLine, truncate_spans
-from .cached_styles import cache_rows
+from .row_cache import enable_row_cache
 
 #: The component classes that an app needs for :class:`StyleResolver`. They belong to the app: Textual computes
 #: component styles once per widget.
@@ -51,10 +51,10 @@ class StyleResolver:
             Segment(text, known[role, current] if (role, current) in known else self.style_for(role, current))
             for text, role in truncate_spans(spans, width)
         ]
-        return fill_strip(segments, width, self.style_for("", line.current))
+        return padded_strip(segments, width, self.style_for("", line.current))
 
 
-def fill_strip(segments: list[Segment], width: int, style: Style) -> Strip:
+def padded_strip(segments: list[Segment], width: int, style: Style) -> Strip:
     """Pad segments of at most ``width`` cells to a strip of that width."""
     padding = width - sum([segment.cell_length for segment in segments])
     return Strip([*segments, Segment(" " * padding, style)] if padding > 0 else segments, width)
@@ -65,7 +65,7 @@ class LineWidget(Widget):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
-        cache_rows(self)
+        enable_row_cache(self)
         self.style_resolver = StyleResolver(self)
 
     def notify_style_update(self) -> None:

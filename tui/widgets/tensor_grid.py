@@ -10,8 +10,8 @@ import numpy as np
 from textual import on
 
 from ...debugger.statistics.axis_growth import AxisGrowth
-from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef
 from ...debugger.statistics.tensor_slice import TensorSlice
+from ...debugger.statistics.tensor_statistics import StaleReferenceError, TensorRef
 from ...runtime.text import group_digits
 from ..render.formatting import dtype_name, value_text
 from ..render.inspector_text import ElementPage, TensorViewport, is_one_dimensional, render_page
@@ -215,7 +215,7 @@ class TensorGrid(LineBox):
         self.viewport = replace(self.viewport, heat_map=not self.viewport.heat_map)
         self.draw()
 
-    def show_part(self, part: TensorSlice) -> None:
+    def show_slice(self, part: TensorSlice) -> None:
         """Show another slice."""
         self.viewport = replace(self.viewport, part=part, top=0, left=0, cursor=(0, 0))
         self.draw()

@@ -8,12 +8,12 @@ from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 
-from ..render.branch_rows import BranchRow as Branch
 from ..render.formatting import escape_unprintable
 from ..render.pane_layout import SpaceRequest
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, pad_to_width, shorten_name, styled_line, truncate
 from ..render.targets import IterationTarget
+from ..render.timeline_rows import BranchRow as Branch
 from .pane import Pane
 
 #: Trip counts above this are no estimate of the run: the scale follows the iterations that ran.

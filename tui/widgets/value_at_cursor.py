@@ -10,7 +10,7 @@ from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, Span, StyledLine, styled_line
 from ..render.target_base import Target
 from ..render.targets import value_target
-from ..render.value_summary import value_lines
+from ..render.value_details import value_lines
 from .pane import Pane
 
 #: The lines that every value has: name, statistics, producer and consumers.

@@ -125,14 +125,14 @@ class _Patch:
             other, scope = self._replaced[value], self._scopes.get(value, self._left)
             self._new_values[value] = value
             if other is not None:
-                self._new_values[value] = self._clone(other, scope, itself=value)
+                self._new_values[value] = self._transfer_value(other, scope, itself=value)
             self._in_progress.discard(value)
         return self._new_values[value]
 
     def _map_optional(self, value: Value | None) -> Value | None:
         return None if value is None else self._map(value)
 
-    def _clone(self, value: Value, scope: Graph, itself: Value | None = None) -> Value:
+    def _transfer_value(self, value: Value, scope: Graph, itself: Value | None = None) -> Value:
         """A value of the right model in a graph of the left one: its counterpart, or a copy of what computes it."""
         twin = self._counterparts.get(value)
         if twin is not None and twin is not itself and self._is_visible(twin, scope):
@@ -141,7 +141,7 @@ class _Patch:
             return self._cloned[value, scope]
         node = self._right_producers.get(value)
         if value in self._invariants:
-            self._cloned[value, scope] = self._clone(self._invariants[value], scope)
+            self._cloned[value, scope] = self._transfer_value(self._invariants[value], scope)
         elif node is not None:
             self._clone_node(node, scope)
         elif value in self._right_constants or value.constant is not None:
@@ -166,8 +166,8 @@ class _Patch:
     def _clone_node(self, node: Node, scope: Graph) -> None:
         inner: dict[Value, Value] = {}
         for captured in (value for _, body in bodies(node) for value in captured_values(body)):
-            inner[captured] = self._clone(captured, scope)
-        new = _copied_node(node, lambda value: self._clone(value, scope), inner)
+            inner[captured] = self._transfer_value(captured, scope)
+        new = _copy_right_node(node, lambda value: self._transfer_value(value, scope), inner)
         if self._foreign_system is not None:
             new = _with_own_operator(new, self._foreign_system)
         outputs: list[Value | None] = []
@@ -177,7 +177,9 @@ class _Patch:
             if value is not None and fresh is not None:
                 self._cloned[value, scope] = fresh
         if isinstance(new, Loop):
-            _rename_results(new, {value: self._cloned[value, scope] for value in node.outputs if value is not None})
+            _replace_loop_outputs(
+                new, {value: self._cloned[value, scope] for value in node.outputs if value is not None}
+            )
         new.outputs = outputs
         self._new_nodes.setdefault(scope, []).append(new)
 
@@ -191,7 +193,7 @@ class _Patch:
         new.outputs = [self._map(value) for value in graph.outputs]
         if graph is self._left:
             new.outputs = [
-                self._clone(self._right_outputs[k], graph, graph.outputs[k])
+                self._transfer_value(self._right_outputs[k], graph, graph.outputs[k])
                 if ("output", k) in self._ports and graph.outputs[k] not in self._replaced
                 else value
                 for k, value in enumerate(new.outputs)
@@ -222,20 +224,20 @@ class _Patch:
         other = self._right_port("trip count", loop)
         new.trip_count = self._map_optional(loop.trip_count)
         if other is not None:
-            new.trip_count = None if other.trip_count is None else self._clone(other.trip_count, outer)
+            new.trip_count = None if other.trip_count is None else self._transfer_value(other.trip_count, outer)
             new.fixed_trips = other.fixed_trips
         other = self._right_port("initial condition", loop)
         new.initial_condition = self._map_optional(loop.initial_condition)
         if other is not None:
             initial = other.initial_condition
-            new.initial_condition = None if initial is None else self._clone(initial, outer)
+            new.initial_condition = None if initial is None else self._transfer_value(initial, outer)
         new.condition = self._map_optional(loop.condition)
         new.ignored_condition = self._map_optional(loop.ignored_condition)
         other = self._right_port("condition", loop)
         if other is not None:
-            new.condition = None if other.condition is None else self._clone(other.condition, body)
+            new.condition = None if other.condition is None else self._transfer_value(other.condition, body)
             ignored = other.ignored_condition
-            new.ignored_condition = None if ignored is None else self._clone(ignored, body)
+            new.ignored_condition = None if ignored is None else self._transfer_value(ignored, body)
         new.sliced_inputs = [self._copied_slice(port, outer) for port in loop.sliced_inputs]
         slices = dict(zip(loop.sliced_inputs, new.sliced_inputs, strict=True))
         new.back_edges = [self._copied_edge(edge, outer, body, slices) for edge in loop.back_edges]
@@ -261,11 +263,11 @@ class _Patch:
         new, other = copy.copy(port), self._right_port("slice", port)
         new.outer = self._map(port.outer)
         if other is not None:
-            new.outer = self._clone(other.outer, outer)
-            _take_fields(new, other, self._fields(_SLICE_FIELDS))
+            new.outer = self._transfer_value(other.outer, outer)
+            _take_fields(new, other, self._transferred_attributes(_SLICE_FIELDS))
         return new
 
-    def _fields(self, names: Sequence[str]) -> list[str]:
+    def _transferred_attributes(self, names: Sequence[str]) -> list[str]:
         """The attributes to take over; the systems differ in whether a part keeps its axis."""
         return [name for name in names if self._foreign_system is None or name not in ("drop_axis", "stack")]
 
@@ -275,15 +277,15 @@ class _Patch:
         new, other = copy.copy(edge), self._right_port("initial value", edge)
         new.initial = slices[edge.initial] if isinstance(edge.initial, SlicedInput) else self._map(edge.initial)
         if other is not None and isinstance(other.initial, Value):
-            new.initial = self._clone(other.initial, outer)
+            new.initial = self._transfer_value(other.initial, outer)
         other = self._right_port("back edge", edge)
-        new.result = self._map(edge.result) if other is None else self._clone(other.result, body)
+        new.result = self._map(edge.result) if other is None else self._transfer_value(other.result, body)
         self._edges[edge] = new
         return new
 
     def _copied_result(self, role: str, port: Any, body: Graph, outer: Graph) -> Any:
         new, other = copy.copy(port), self._right_port(role, port)
-        new.result = self._map(port.result) if other is None else self._clone(other.result, body)
+        new.result = self._map(port.result) if other is None else self._transfer_value(other.result, body)
         if role == "last value":
             new.edge = None if port.edge is None else self._edges[port.edge]
             if other is not None:
@@ -291,14 +293,16 @@ class _Patch:
                 new.edge = next((edge for edge in self._edges.values() if edge.param is param), None)
         else:
             length = port.length if other is None else other.length
-            new.length = None if length is None else self._map(length) if other is None else self._clone(length, outer)
+            new.length = (
+                None if length is None else self._map(length) if other is None else self._transfer_value(length, outer)
+            )
             if other is not None:
                 is_cloned = new.result in self._cloned.values()
-                _take_fields(new, other, _SCAN_FIELDS if is_cloned else self._fields(_SCAN_FIELDS))
+                _take_fields(new, other, _SCAN_FIELDS if is_cloned else self._transferred_attributes(_SCAN_FIELDS))
         return new
 
 
-def _rename_results(loop: Loop, values: Mapping[Value, Value]) -> None:
+def _replace_loop_outputs(loop: Loop, values: Mapping[Value, Value]) -> None:
     """Let the outputs of a copied loop be its own."""
     for last in loop.last_values:
         last.outer = values.get(last.outer, last.outer)
@@ -311,16 +315,16 @@ def _take_fields(item: Any, other: Any, names: Sequence[str]) -> None:
         setattr(item, name, getattr(other, name))
 
 
-def _copied_node(node: Node, outer: Any, inner: dict[Value, Value]) -> Node:
+def _copy_right_node(node: Node, outer: Any, inner: dict[Value, Value]) -> Node:
     """A copy of a right node: its inputs by ``outer``, its captures by ``inner``; values inside bodies are fresh."""
     new = copy.copy(node)
     new.inputs = [None if value is None else outer(value) for value in node.inputs]
     if isinstance(node, If) and isinstance(new, If):
-        new.then_branch = _copied_graph(node.then_branch, dict(inner))
-        new.else_branch = _copied_graph(node.else_branch, dict(inner))
+        new.then_branch = _copy_graph_with_fresh_values(node.then_branch, dict(inner))
+        new.else_branch = _copy_graph_with_fresh_values(node.else_branch, dict(inner))
     elif isinstance(node, Loop) and isinstance(new, Loop):
         values = dict(inner)
-        new.body = _copied_graph(node.body, values)
+        new.body = _copy_graph_with_fresh_values(node.body, values)
         new.trip_count = None if node.trip_count is None else outer(node.trip_count)
         new.initial_condition = None if node.initial_condition is None else outer(node.initial_condition)
         for name in ("condition", "condition_input", "ignored_condition", "iteration"):
@@ -350,7 +354,7 @@ def _copied_node(node: Node, outer: Any, inner: dict[Value, Value]) -> Node:
     return new
 
 
-def _copied_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
+def _copy_graph_with_fresh_values(graph: Graph, values: dict[Value, Value]) -> Graph:
     """A copy of a graph with fresh values, which are added to ``values``."""
     new = copy.copy(graph)
 
@@ -363,10 +367,10 @@ def _copied_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
     new.nodes = []
     for node in graph.nodes:
         inner = {v: values.get(v, v) for _, body in bodies(node) for v in captured_values(body)}
-        copied = _copied_node(node, lambda value: values.get(value, value), inner)
+        copied = _copy_right_node(node, lambda value: values.get(value, value), inner)
         copied.outputs = [None if value is None else fresh(value) for value in node.outputs]
         if isinstance(copied, Loop):
-            _rename_results(copied, values)
+            _replace_loop_outputs(copied, values)
         new.nodes.append(copied)
     new.outputs = [values.get(value, value) for value in graph.outputs]
     return new

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
-from ...describe.condition import condition_slice
+from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
-from ..normal_form.operators import arguments_as_attributes, canonical_operator
+from ..normal_form.operator_normalization import arguments_as_attributes, canonical_operator
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import changed_slice_fields
@@ -31,14 +31,14 @@ from .edit_texts import (
     condition_text,
     initial_text,
     last_value_text,
-    length_text,
     operand_name,
+    scan_length_text,
     scan_text,
     sliced_input_text,
     trip_count_text,
 )
-from .loop_ports import LoopAlignment, initial_outer_value
 from .model_alignment import ModelAlignment
+from .port_alignment import LoopAlignment, initial_outer_value
 from .term_pairs import term_name
 
 _QUANTIZED_ROUNDING = Tolerance(0.0, 0.0, peak_fraction=1 / 127)
@@ -51,7 +51,7 @@ class EditFinder:
         self._alignment = alignment
         self._pairs = alignment.pairs
         self._same_system = alignment.numbers.options.same_system
-        self._paths = tuple(_scope_paths(side.graph) for side in self._pairs.sides)
+        self._paths = tuple(_paths_by_graph(side.graph) for side in self._pairs.sides)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
         self._same = self._pairs.same
         self._texts = EditTexts(self._pairs)
@@ -62,7 +62,7 @@ class EditFinder:
     def find(self) -> list[Edit]:
         """All edits, in the order in which the left model runs."""
         self._pairs.local_ids.clear()
-        operators = self._opened_operators()
+        operators = self._source_operator_pairs()
         self._shifted = {
             node
             for pair in self._pairs.loops.values()
@@ -95,11 +95,13 @@ class EditFinder:
         )
         self._compare_outputs(list(outputs))
         ordered = sorted(self._edits.values(), key=lambda item: item[0])
-        return _without_repetitions([replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in ordered])
+        return _merge_repeated_edits(
+            [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in ordered]
+        )
 
     # -- operators that the graphs do not contain, since they were expanded
 
-    def _opened_operators(self) -> list[tuple[Operation, Operation]]:
+    def _source_operator_pairs(self) -> list[tuple[Operation, Operation]]:
         """Pairs of operators of one type that both models were expanded from; what is inside them is not compared."""
         left, right = self._pairs.sides
         candidates = [
@@ -142,11 +144,13 @@ class EditFinder:
         self._place = EditPlace("value", _result_value(left), _result_value(right))
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not (self._same(left, right) or self._same_parts(left, right) or self._same_nodes(left, right)):
+        elif not (
+            self._same(left, right) or self._have_same_concatenated_parts(left, right) or self._same_nodes(left, right)
+        ):
             self._compare_operations(left, right)
         self._pairs.identify(left, right)
 
-    def _same_parts(self, left: Term, right: Term) -> bool:
+    def _have_same_concatenated_parts(self, left: Term, right: Term) -> bool:
         """Whether two terms concatenate the same, of which one side concatenates some beforehand."""
         if not left.operator == right.operator == "Concat":
             return False
@@ -246,9 +250,9 @@ class EditFinder:
             if left.is_constant and right.is_constant:
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
                     return  # their own operands differ
-                if self._pairs.is_weight_pair(left, right):
+                if self._pairs.is_quantized_weight_pair(left, right):
                     return
-                if self._follows_from_constants(left, right, reader) or self._added_or_omitted(
+                if self._follows_from_constants(left, right, reader) or self._added_or_omitted_nodes(
                     left, right, reader, texts
                 ):
                     return
@@ -260,7 +264,7 @@ class EditFinder:
                     return
             elif (
                 self._pairs.equal_by_declared_shape(left, right)
-                or self._added_or_omitted(left, right, reader, texts)
+                or self._added_or_omitted_nodes(left, right, reader, texts)
                 or (not self._same_system and not self._pairs.may_be_rewired(left, right))
             ):
                 return
@@ -280,7 +284,7 @@ class EditFinder:
     def _follows_from_constants(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Edits of the constants that one model computes with and the other has folded, if these are why a result
         differs."""
-        changed = self._pairs.folded_constants(left, right)
+        changed = self._pairs.folded_constant_pairs(left, right)
         for pair in changed:
             self._constant(*pair, reader)
         return bool(changed)
@@ -302,11 +306,13 @@ class EditFinder:
             has_nodes=bool(left.operands or right.operands),
         )
 
-    def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None) -> bool:
+    def _added_or_omitted_nodes(
+        self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None
+    ) -> bool:
         """Edits of the nodes that only one model has between a value and its reader. ``texts``: of the reader."""
         side, path = self._pairs.one_sided_path(left, right)
         if path:
-            self._add_path(side, path, (left, right)[1 - side], reader, texts or self._texts.assignments(reader))
+            self._add_path_edit(side, path, (left, right)[1 - side], reader, texts or self._texts.assignments(reader))
             return True
         if (
             self._pairs.is_unpaired(left, 0)
@@ -317,7 +323,9 @@ class EditFinder:
             return True
         return False
 
-    def _add_path(self, side: int, path: Sequence[Term], target: Term, reader: tuple[Term, Term], texts: Texts) -> None:
+    def _add_path_edit(
+        self, side: int, path: Sequence[Term], target: Term, reader: tuple[Term, Term], texts: Texts
+    ) -> None:
         """The edit of the nodes on a path from the operand of a reader down to ``target`` on the other side; several
         nodes are added or omitted together.
 
@@ -336,10 +344,10 @@ class EditFinder:
             else:
                 own.append(term)
                 continue
-            self._add_changed_node(*pair)
+            self._add_changed_node_edit(*pair)
         bypassed = self._pairs.bypassed_node(side, own, self._values_read(1 - side, reader), target)
         if bypassed is not None:
-            self._add_changed_node(*((bypassed, own[0]) if side else (own[0], bypassed)))
+            self._add_changed_node_edit(*((bypassed, own[0]) if side else (own[0], bypassed)))
         elif own:
             kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
             left, right = (None, own[0]) if side else (own[0], None)
@@ -369,7 +377,7 @@ class EditFinder:
                 return (port.initial_condition,)
         return (port.condition or port.ignored_condition,)
 
-    def _add_changed_node(self, left: Term, right: Term) -> None:
+    def _add_changed_node_edit(self, left: Term, right: Term) -> None:
         """The edit of two nodes, of which one became a term more."""
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
@@ -458,7 +466,7 @@ class EditFinder:
         a, b = left.condition, right.condition
         values = [loop.condition or loop.ignored_condition for loop in (pair.left, pair.right)]
         texts = condition_text(values[0]), condition_text(values[1])
-        if _stays_true(left) and _stays_true(right):
+        if _condition_stays_true(left) and _condition_stays_true(right):
             a = b = None
         if a is not None and b is not None:
             names = _condition_name(pair.left), _condition_name(pair.right)
@@ -474,7 +482,7 @@ class EditFinder:
             self._compare_operand(
                 a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names, texts
             )
-        elif self._same_system and not (_is_true(a) and _is_true(b)):
+        elif self._same_system and not (_is_absent_or_true(a) and _is_absent_or_true(b)):
             key = "initial", pair.left
             self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names, texts)
 
@@ -495,7 +503,7 @@ class EditFinder:
                 self._add(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
             lengths = left.lengths.get(scan), right.lengths.get(other)
             if None not in lengths:
-                texts = length_text(scan), length_text(other)
+                texts = scan_length_text(scan), scan_length_text(other)
                 self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names, texts)
         for last, other_last, same in pair.last_values:
             self._place = EditPlace("last value", last, other_last)
@@ -594,7 +602,7 @@ class EditFinder:
         return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
 
 
-def _without_repetitions(edits: Sequence[Edit]) -> list[Edit]:
+def _merge_repeated_edits(edits: Sequence[Edit]) -> list[Edit]:
     """The edits, with several operands of one node as one edit, since each quotes the whole node."""
     merged: dict[Any, Edit] = {}
     for edit in edits:
@@ -612,18 +620,19 @@ def _condition_name(loop: Loop) -> str:
     return loop.name if value is None else value.name
 
 
-def _stays_true(terms: LoopPortTerms) -> bool:
+def _condition_stays_true(terms: LoopPortTerms) -> bool:
     """Whether the body of a loop cannot end it: its condition is true, or what it receives, which is true then."""
     if terms.condition is None or terms.condition is terms.condition_input:
         return True
     unchanged = [edge for edge, param in terms.params.items() if param is terms.condition is terms.results[edge]]
     begins_true = any(
-        terms.initials[edge] is terms.initial_condition or _is_true(terms.initials[edge]) for edge in unchanged
+        terms.initials[edge] is terms.initial_condition or _is_absent_or_true(terms.initials[edge])
+        for edge in unchanged
     )
-    return begins_true or _is_true(terms.condition)
+    return begins_true or _is_absent_or_true(terms.condition)
 
 
-def _is_true(term: Term | None) -> bool:
+def _is_absent_or_true(term: Term | None) -> bool:
     """Whether a condition is absent or constant and true."""
     return term is None or (term.data is not None and term.data.size == 1 and bool(term.data.reshape(-1)[0]))
 
@@ -656,10 +665,10 @@ def _graphs_inside(node: Node) -> Iterator[Graph]:
             yield from _graphs_inside(child)
 
 
-def _scope_paths(graph: Graph, path: str = MAIN) -> dict[Graph, str]:
+def _paths_by_graph(graph: Graph, path: str = MAIN) -> dict[Graph, str]:
     """The path of each graph: that of the loop around it."""
     paths = {graph: path}
     for node in graph.nodes:
         for _, inner in bodies(node):
-            paths.update(_scope_paths(inner, f"{path} ▸ {node.name}" if isinstance(node, Loop) else path))
+            paths.update(_paths_by_graph(inner, f"{path} ▸ {node.name}" if isinstance(node, Loop) else path))
     return paths

@@ -26,10 +26,10 @@ def edit_script(
         loops: the pairs of loops; None: by their names and bodies.
         names: of inputs, loops and loop ports of the left model the names in the right one.
     """
-    return script_of(align_models(left, right, loops, names))
+    return build_edit_script(align_models(left, right, loops, names))
 
 
-def script_of(alignment: IdenticalModels | ModelAlignment) -> EditScript:
+def build_edit_script(alignment: IdenticalModels | ModelAlignment) -> EditScript:
     """The edit script of two aligned models."""
     if isinstance(alignment, IdenticalModels):
         return EditScript((), alignment.values)
@@ -52,7 +52,7 @@ def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Va
         twin = pairs.twins.get(term)
         if twin is not None and twin in by_term:
             is_own = value is term.value and twin.value in by_term[twin]
-            other = twin.value if is_own and twin.value is not None else _namesake(value, by_term[twin])
+            other = twin.value if is_own and twin.value is not None else _same_named_or_first(value, by_term[twin])
             (matched if numbers.equal(term, twin) else aligned)[value] = other
         else:
             equal = right_values.get(numbers.numbers.get(term, -1), [])
@@ -60,7 +60,7 @@ def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Va
                 # Equal numbers of two types have one number.
                 equal = [other for other in equal if _type_of(pairs.right.by_value[other]) == _type_of(term)]
             if equal:
-                matched[value] = _namesake(value, equal)
+                matched[value] = _same_named_or_first(value, equal)
     return matched, aligned
 
 
@@ -68,7 +68,7 @@ def _type_of(constant: Term) -> Any:
     return None if constant.data is None else (constant.data.dtype, constant.data.shape)
 
 
-def _namesake(value: Value, others: list[Value]) -> Value:
+def _same_named_or_first(value: Value, others: list[Value]) -> Value:
     """The value of that name, or the first one."""
     return next((other for other in others if other.name == value.name), others[0])
 

@@ -76,12 +76,12 @@ class EditTexts:
         if texts[0] != texts[1]:
             if operands is None:
                 return texts
-            left, right = (self._missing_name(text, term) for text, term in zip(texts, operands, strict=True))
+            left, right = (self._name_missing_in_text(text, term) for text, term in zip(texts, operands, strict=True))
             return _with_notes(texts, (left, self._counterpart_text(operands[1]) or right))
         notes = next((pair for pair in self._notes(terms, operands, attribute) if pair[0] != pair[1]), None)
         return _with_notes(texts, self._positions(terms) if notes is None else notes)
 
-    def _missing_name(self, text: str, operand: Term | None) -> str:
+    def _name_missing_in_text(self, text: str, operand: Term | None) -> str:
         """The name of a constant that a text writes out."""
         if operand is None or operand.value is None or not operand.is_constant:
             return ""
@@ -106,12 +106,12 @@ class EditTexts:
         if attribute:
             values = ["" if term is None else term.attribute(attribute, "default") for term in terms]
             yield f"{attribute}={values[0]}", f"{attribute}={values[1]}"
-        yield from self._deeper_notes(terms, _MAX_DEPTH)
+        yield from self._operand_difference_notes(terms, _MAX_DEPTH)
         if operands is not None:
             yield "", self._counterpart_text(operands[1])
         yield "", self._counterpart_text(terms[1])
 
-    def _deeper_notes(self, terms: _TermPair, depth: int) -> Iterator[Texts]:
+    def _operand_difference_notes(self, terms: _TermPair, depth: int) -> Iterator[Texts]:
         """Remarks on the operands that differ, and on what these are computed from."""
         left, right = terms
         if left is None or right is None or not depth:
@@ -119,7 +119,7 @@ class EditTexts:
         for pair in zip(left.operands, right.operands, strict=False):
             if not self._pairs.corresponds(*pair):
                 yield self._operand_notes(pair)
-                yield from self._deeper_notes(pair, depth - 1)
+                yield from self._operand_difference_notes(pair, depth - 1)
 
     def _operand_notes(self, operands: _TermPair) -> Texts:
         left, right = (self._operand_note(k, operand) for k, operand in enumerate(operands))
@@ -206,7 +206,7 @@ def scan_text(scan: ScanOutput) -> str:
     return f"{display_name(scan.outer)} collects {display_name(scan.result)} on axis {scan.axis}{order}"
 
 
-def length_text(scan: ScanOutput) -> str:
+def scan_length_text(scan: ScanOutput) -> str:
     """The length to which a scan output is padded."""
     return f"{display_name(scan.outer)} is padded to {display_name(scan.length)}"
 

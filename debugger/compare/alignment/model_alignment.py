@@ -8,17 +8,17 @@ from functools import cached_property
 
 from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies, loops
 from ....runtime.graph.graph_json import identical_values
-from ...describe.code_lines import CodeLines
+from ...describe.node_source_lines import CodeLines
 from ...describe.termination import carried_condition
-from ..causes.narrow_types import dtype_by_name
+from ..causes.narrow_type_headroom import dtype_by_name
 from ..normal_form.lowering import constants_without_data, lower
-from ..normal_form.operators import attributes_without_defaults
+from ..normal_form.operator_normalization import attributes_without_defaults
 from ..normal_form.terms import LoopPortTerms, Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, changed_slice_fields
 from ..running.value_comparison import Tolerance
-from .loop_ports import LoopAlignment, best_matches, name_evidence, type_fit
 from .node_alignment import NodeAlignment
-from .number_formats import QUANTIZED_PEAK_TOLERANCE, float_types, narrower_side, quantized_side
+from .numeric_types import QUANTIZED_PEAK_TOLERANCE, float_types, narrower_side, quantized_side
+from .port_alignment import LoopAlignment, best_matches, equal_name_score, type_fit_score
 from .term_pairs import ScopePair, TermPairs
 
 #: Pairs of results with their role.
@@ -81,7 +81,7 @@ class AlignedModels:
         )
         return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 
-    def opened_operators(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
+    def source_operator_pair(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
         """The operators that two nodes were expanded from; None if one of them was not expanded."""
         a, b = (side.opened.get(node) for side, node in zip(self.pairs.sides, (left, right), strict=True))
         return (a, b) if isinstance(a, Operation) and isinstance(b, Operation) else None
@@ -186,15 +186,15 @@ class ModelAlignment(AlignedModels):
             self.pairs.add_use(b, role, ("end", role))
         for step in range(_PASSES):
             nodes = NodeAlignment(self.pairs, scope)
-            nodes.pair_equal()
+            nodes.pair_equal_terms()
             self._align_ifs(left)
             self._align_loops(left, right, nodes.signatures)
-            nodes.pair_equal()
+            nodes.pair_equal_terms()
             if loop_pair is not None and not step:
                 self._match_scans(loop_pair)
             count = len(self.pairs.twins)
             nodes = NodeAlignment(self.pairs, scope)
-            nodes.pair_similar()
+            nodes.pair_similar_terms()
             self._align_ifs(left)
             if len(self.pairs.twins) == count:
                 break
@@ -239,7 +239,7 @@ class ModelAlignment(AlignedModels):
     def _loop_fit(self, left: Loop, right: Loop) -> float | None:
         counts: dict[str, list[int]] = {}
         for k, (side, loop) in enumerate(zip(self.pairs.sides, (left, right), strict=True)):
-            for term in side.in_scope(loop.body):
+            for term in side.terms_of_graph(loop.body):
                 counts.setdefault(term.operator, [0, 0])[k] += 1
         total = sum(max(pair) for pair in counts.values())
         return 2 * sum(min(pair) for pair in counts.values()) / total if total else 1.0
@@ -275,7 +275,7 @@ class ModelAlignment(AlignedModels):
         edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
         similarity = _EdgeSimilarity(self, (left, right), uses)
         pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, similarity.score, self.names)
-        self._note_one_sided(pair, skipped)
+        self._record_one_sided_values(pair, skipped)
         ends: _Ends = []
         for k, (edge, other_edge, _) in enumerate(pair.edges):
             self._pair(lefts.params[edge], rights.params[other_edge])
@@ -339,7 +339,7 @@ class ModelAlignment(AlignedModels):
         carried = next((edge for edge in skipped if terms.params.get(edge) is terms.condition), None)
         return terms.condition if carried is None else terms.results[carried]
 
-    def _note_one_sided(self, pair: LoopAlignment, skipped: Sequence[BackEdge]) -> None:
+    def _record_one_sided_values(self, pair: LoopAlignment, skipped: Sequence[BackEdge]) -> None:
         """Record carried conditions and counters that the other side does not carry."""
         for k, (side, loop) in enumerate(zip(self.pairs.sides, (pair.left, pair.right), strict=True)):
             paired = {(a, b)[k] for a, b, _ in pair.edges}
@@ -353,7 +353,7 @@ class ModelAlignment(AlignedModels):
         return {port for port, term in terms.slices.items() if term in results or self.pairs.users(term)}
 
     def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
-        fit = type_fit(left.outer, right.outer)
+        fit = type_fit_score(left.outer, right.outer)
         a, b = self._left(left.outer), self._right(right.outer)
         same = not changed_slice_fields(left, right, (a.shape, b.shape))
         return None if fit is None else fit + 2.0 * self.pairs.corresponds(a, b) + same
@@ -364,7 +364,7 @@ class ModelAlignment(AlignedModels):
         positions = [{scan: k for k, scan in enumerate(loop.scan_outputs)} for loop in (pair.left, pair.right)]
 
         def fit(a: object, b: object) -> float | None:
-            types = type_fit(a.result, b.result)  # type: ignore[attr-defined]
+            types = type_fit_score(a.result, b.result)  # type: ignore[attr-defined]
             same = self.pairs.corresponds(lefts.inner[a], rights.inner[b])
             uses = self._same_uses(lefts.outer[a], rights.outer[b])
             position = positions[0][a] == positions[1][b]  # type: ignore[index]
@@ -427,7 +427,7 @@ class _EdgeSimilarity:
 
     def score(self, left: BackEdge, right: BackEdge) -> float | None:
         """The similarity of two carried values; None if their types do not fit."""
-        fits = type_fit(left.param, right.param), type_fit(left.result, right.result)
+        fits = type_fit_score(left.param, right.param), type_fit_score(left.result, right.result)
         if None in fits:
             return None
         exact, initial = self._alignment.exact_colors, self._alignment.initial_colors
@@ -452,7 +452,7 @@ def _condition_edge(terms: LoopPortTerms, received: Term | None) -> BackEdge | N
     """The back edge that carries the condition; of several the one with the name of what the other body receives."""
     edges = [edge for edge, result in terms.results.items() if terms.condition is result]
     name = "" if received is None or received.value is None else received.value.name
-    return max(edges, key=lambda edge: name_evidence(name, edge.param.name), default=None)
+    return max(edges, key=lambda edge: equal_name_score(name, edge.param.name), default=None)
 
 
 def _is_condition_or_counter(terms: LoopPortTerms, edge: BackEdge) -> bool:
@@ -485,7 +485,7 @@ def _match_inputs(left: Graph, right: Graph, names: Mapping[str, str]) -> list[t
     """Pair the inputs of the models: by the given names, by name, then by position."""
 
     def fit(a: Value, b: Value) -> float | None:
-        score = type_fit(a, b)
+        score = type_fit_score(a, b)
         return None if score is None else score + 2.0 * (a.name == b.name)
 
     return [(a, b) for a, b, _ in best_matches(left.inputs, right.inputs, lambda value: value.name, fit, names)]

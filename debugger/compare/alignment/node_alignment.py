@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from ..normal_form.operators import COMMUTATIVE_OPERATORS
+from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS
 from ..normal_form.terms import LOOP_RESULTS, Term
-from .loop_ports import is_numbered_name, name_evidence
+from .port_alignment import equal_name_score, is_numbered_name
 from .term_pairs import COINCIDENCE_SIZE, ScopePair, TermPairs, constant_size, term_name
 
 #: What the parts of a score weigh.
@@ -26,11 +26,11 @@ class NodeAlignment:
     def __init__(self, pairs: TermPairs, scope: ScopePair) -> None:
         self._pairs = pairs
         self._terms = tuple(
-            [term for term in side.in_scope(graph) if term.operator not in LOOP_RESULTS and not term.is_leaf]
+            [term for term in side.terms_of_graph(graph) if term.operator not in LOOP_RESULTS and not term.is_leaf]
             for side, graph in zip(pairs.sides, (scope.left, scope.right), strict=True)
         )
         self.signatures = tuple(
-            _use_signatures(pairs, terms, ends) for terms, ends in zip(self._terms, scope.ends, strict=True)
+            _consumer_signatures(pairs, terms, ends) for terms, ends in zip(self._terms, scope.ends, strict=True)
         )
         self._names = tuple({term_name(term): term for term in terms} for terms in self._terms)
         # As for loop ports: a numbered name only counts if one side has all names of the other.
@@ -42,7 +42,7 @@ class NodeAlignment:
 
     # -- equal terms
 
-    def pair_equal(self) -> list[tuple[Term, Term]]:
+    def pair_equal_terms(self) -> list[tuple[Term, Term]]:
         """Pair terms with equal operators and operands, then results of constants that are equal, as far as readers and
         names do not contradict."""
         return [*self._pair_groups(self._pairs.computation_id), *self._pair_groups(self._pairs.local_id)]
@@ -80,8 +80,8 @@ class NodeAlignment:
     def _equal_score(self, left: Term, right: Term) -> float:
         same_use = self._signature(0, left) == self._signature(1, right) is not None
         a, b = term_name(left), term_name(right)
-        named = a == b and self._is_evidence(a) and _output_index(left) == _output_index(right)
-        return 1.5 * named + (1.0 if same_use and not self._has_namesake(left, right) else 0.0) + name_evidence(a, b)
+        named = a == b and self._is_name_evidence(a) and _output_index(left) == _output_index(right)
+        return 1.5 * named + (1.0 if same_use and not self._has_namesake(left, right) else 0.0) + equal_name_score(a, b)
 
     def _contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
         uses = self._use_key(0, left), self._use_key(1, right)
@@ -101,11 +101,11 @@ class NodeAlignment:
             and other not in self._pairs.twins
             and other.operator == term.operator
             and _output_index(other) == _output_index(term)
-            and self._is_evidence(term_name(term))
+            and self._is_name_evidence(term_name(term))
             for term, other in namesakes
         )
 
-    def _is_evidence(self, name: str) -> bool:
+    def _is_name_evidence(self, name: str) -> bool:
         """Whether an equal name is evidence, and not a number that an exporter assigned."""
         return bool(name) and (self._numbers_count or not is_numbered_name(name))
 
@@ -118,7 +118,7 @@ class NodeAlignment:
 
     # -- the rest
 
-    def pair_similar(self) -> list[tuple[Term, Term]]:
+    def pair_similar_terms(self) -> list[tuple[Term, Term]]:
         """Pair the rest, the best pair first."""
         new: list[tuple[Term, Term]] = []
         rights = set(self._unpaired(1))
@@ -154,7 +154,7 @@ class NodeAlignment:
         """Right terms by operator, by name, and by the ports that read them."""
         index: dict[Hashable, list[Term]] = {}
         for right in rights:
-            ports = (position for _, position in self._pairs.users(right) if _is_port(position))
+            ports = (position for _, position in self._pairs.users(right) if _is_port_use(position))
             for key in {("operator", right.operator), ("name", term_name(right)), *ports}:
                 index.setdefault(key, []).append(right)
         return index
@@ -173,7 +173,7 @@ class NodeAlignment:
             if twin is not None:
                 candidates.update((operand, None) for operand in twin.operands if operand is not None)
         for _, position in self._pairs.users(left):
-            if _is_port(position):
+            if _is_port_use(position):
                 candidates.update(dict.fromkeys(index.get(position, ())))
         return (right for right in candidates if right in rights)
 
@@ -200,11 +200,11 @@ class NodeAlignment:
         score += _EQUAL * self._pairs.numbers.equal(left, right)
         a, b = term_name(left), term_name(right)
         if a and b and _output_index(left) == _output_index(right):
-            score += _NAME * name_evidence(a, b)
+            score += _NAME * equal_name_score(a, b)
             if self._has_namesake(left, right):
                 score -= 1.0
         elif not a and not b and left.node is not None and right.node is not None:
-            score += _NAME * name_evidence(left.node.name, right.node.name) / 2
+            score += _NAME * equal_name_score(left.node.name, right.node.name) / 2
         return score
 
     def _common_operands(self, left: Term, right: Term) -> float:
@@ -221,7 +221,7 @@ class NodeAlignment:
                     free.remove(match)
                     count += 1
             return count / total
-        return sum(_operand_fit(self._pairs, a, b) for a, b in zip(lefts, rights, strict=False)) / total
+        return sum(_operand_fit_score(self._pairs, a, b) for a, b in zip(lefts, rights, strict=False)) / total
 
     def _common_readers(self, left: Term, right: Term) -> float:
         lefts, rights = self._pairs.users(left), list(self._pairs.users(right))
@@ -237,7 +237,7 @@ class NodeAlignment:
         return count / total
 
 
-def _operand_fit(pairs: TermPairs, left: Term | None, right: Term | None) -> float:
+def _operand_fit_score(pairs: TermPairs, left: Term | None, right: Term | None) -> float:
     """1 for operands that correspond, a half for constants of one shape."""
     if pairs.corresponds(left, right):
         return 1.0
@@ -246,7 +246,7 @@ def _operand_fit(pairs: TermPairs, left: Term | None, right: Term | None) -> flo
     return 0.5 if left.shape == right.shape and left.dtype == right.dtype else 0.25
 
 
-def _is_port(position: Hashable) -> bool:
+def _is_port_use(position: Hashable) -> bool:
     """Whether a use is that of a port or an output, and not that of an operand."""
     return position is not None and not isinstance(position, int)
 
@@ -265,7 +265,9 @@ def _grouped(terms: Iterable[Term], key: Callable[[Term], int]) -> dict[int, lis
     return groups
 
 
-def _use_signatures(pairs: TermPairs, terms: Sequence[Term], ends: Sequence[tuple[Term, Hashable]]) -> dict[Term, int]:
+def _consumer_signatures(
+    pairs: TermPairs, terms: Sequence[Term], ends: Sequence[tuple[Term, Hashable]]
+) -> dict[Term, int]:
     """Signatures of the uses of terms, equal on both sides if all transitive uses are equal."""
     uses: dict[Term, list[int]] = {}
     table = pairs.numbers.table

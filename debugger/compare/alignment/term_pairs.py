@@ -10,10 +10,10 @@ from typing import Any
 
 from ....runtime.graph import Graph, Loop, System, Value
 from ...describe.value_names import display_name
-from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
+from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
-from .loop_ports import LoopAlignment, is_numbered_name
+from .port_alignment import LoopAlignment, is_numbered_name
 
 #: The most nodes that may be added or omitted in one place.
 _MAX_PATH = 16
@@ -179,7 +179,7 @@ class TermPairs:
         same_type = other.data.dtype == constant.data.dtype and other.data.shape == constant.data.shape
         return other if same_type and not self.numbers.equal(constant, other) else None
 
-    def folded_constants(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
+    def folded_constant_pairs(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
         """The pairs of constants that differ, if they are why a result that one model computes from constants differs
         from the constant that the other has in its place: computed with those of the other model, it is the same."""
         for side, computed, folded in ((0, left, right), (1, right, left)):
@@ -188,7 +188,7 @@ class TermPairs:
             others = {leaf: self.namesake(side, leaf) for leaf in _constant_leaves(computed)}
             changed = [(leaf, other) for leaf, other in others.items() if other is not None]
             constants = {a.value: b.data for a, b in changed if a.value is not None and b.data is not None}
-            data = self.sides[side].folded_with(computed.value, constants)
+            data = self.sides[side].fold_with_constants(computed.value, constants)
             is_same = data is not None and data.shape == folded.data.shape and digest(data) == digest(folded.data)
             if changed and is_same:
                 return [(b, a) if side else (a, b) for a, b in changed]
@@ -207,7 +207,7 @@ class TermPairs:
                 return Term(path[0].operator, (target,), (), 0, node, value, target.scope)
         return None
 
-    def is_weight_pair(self, left: Term, right: Term) -> bool:
+    def is_quantized_weight_pair(self, left: Term, right: Term) -> bool:
         """Whether one of two constants is the quantised form of the other."""
         return (left in self.left.quantized_weights) is not (right in self.right.quantized_weights)
 

@@ -15,21 +15,21 @@ import numpy as np
 from ....runtime.errors import UnsupportedError, one_line
 from ....runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodies, captured_values, nodes_in_file
 from ...peers.process import Peer, PeerError
-from ..alignment.loop_ports import initial_outer_value
 from ..alignment.model_alignment import SelfAlignment
-from ..live_peer.byte_sums import saturation_reasons
+from ..alignment.port_alignment import initial_outer_value
 from ..live_peer.extremes import extreme_reasons
 from ..live_peer.model_job import main_graph_job, unavailable_values
-from ..live_peer.peer_limits import exceeds_int32, unsupported_by_peer
+from ..live_peer.peer_limits import exceeds_int32, unsupported_value_kind
+from ..live_peer.saturating_byte_sums import saturation_reasons
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
-from ..report.runtime_rules import reasons_predicting
+from ..report.runtime_differences import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.iteration_stream import outputs_by_name
 from ..running.sides import ModelSide
 from ..running.value_comparison import NO_DIFFERENCE, compare
 from ..running.value_readers import DictReader
 from .difference_tracer import DifferenceTracer
-from .output_causes import MAX_TRACED_OUTPUTS, record_first_output
+from .output_causes import MAX_TRACED_OUTPUTS, record_first_differing_output
 
 #: Limit of the total size of node results.
 _MAX_RESULT_BYTES = 256 << 20
@@ -53,7 +53,9 @@ def localize_before_loops(
             search.trace_loop(findings, loops[findings.left])
         if result.outputs and not differing:
             causes = ((d, search.trace_output(d)) for d in result.outputs[:MAX_TRACED_OUTPUTS])
-            record_first_output(result, side.model.graph, ((d, cause) for d, cause in causes if cause is not None))
+            record_first_differing_output(
+                result, side.model.graph, ((d, cause) for d, cause in causes if cause is not None)
+            )
         all_causes = [result.cause, *(findings.cause for findings in differing)]
         nodes = [cause.node for cause in all_causes if cause is not None]
         reasons = [reason for node in nodes for reason in saturation_reasons(node) + extreme_reasons(node)]
@@ -129,7 +131,7 @@ class _MainGraphBisection:
     # -- the peer's values of the main graph
 
     def _run_peer(self) -> DictReader:
-        values = list(self._requested_values())
+        values = list(self._comparable_node_results())
         loaded = self._peer.open(main_graph_job(self._side, values, self._taken_branches))
         results = loaded.run(self._feeds)
         loaded.close()
@@ -140,7 +142,7 @@ class _MainGraphBisection:
         for graph in (self._side.model.graph, *self._taken_branches.values()):
             yield from nodes_in_file(graph)
 
-    def _requested_values(self) -> Iterator[Value]:
+    def _comparable_node_results(self) -> Iterator[Value]:
         """Node results that both sides have and that fit the memory limit."""
         budget = _MAX_RESULT_BYTES
         for value in (value for node in self._nodes() for value in node.outputs if value is not None):
@@ -153,4 +155,4 @@ class _MainGraphBisection:
     def _peer_can_return(self, data: Array) -> bool:
         """Whether the peer can return the value unchanged."""
         narrowed = self._peer.name == "openvino" and exceeds_int32(data)
-        return not narrowed and not unsupported_by_peer(data, self._peer.name)
+        return not narrowed and not unsupported_value_kind(data, self._peer.name)

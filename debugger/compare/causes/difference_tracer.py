@@ -20,14 +20,14 @@ import numpy as np
 from ....runtime.graph import Loop, Node, SlicedInput, Value
 from ....runtime.graph.producers import ProducerMap
 from ..alignment.edit_texts import LEAF_WORDS
-from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
+from ..alignment.port_alignment import LoopAlignment
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import changed_slice_fields
 from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
-from .name_divergence import find_name_divergence
+from .divergence_by_value_name import find_name_divergence
 
 #: A pair of terms as operands of their readers.
 _TermPair = tuple[Term, Term]
@@ -124,7 +124,7 @@ class DifferenceTracer:
         if self._is_rewired(*pair):
             return self._rewired_cause(pair, reader)
         if left.is_constant and right.is_constant and not (left.operands and right.operands):
-            changed = self._pairs.folded_constants(*pair) or [pair]
+            changed = self._pairs.folded_constant_pairs(*pair) or [pair]
             return Cause(self._make_difference("constant", changed[0]))
         if left.is_leaf and right.is_leaf:
             return self._trace_source(pair)
@@ -189,10 +189,10 @@ class DifferenceTracer:
         amplified = next((item for item in both if self._is_rewired_and_close(item)), None)
         if amplified is not None:
             return self._rewired_cause(amplified, pair)
-        converted = (self._operand_conversion(nodes, item) for item in both)
+        converted = (self._operand_conversion_cause(nodes, item) for item in both)
         return next((cause for cause in converted if cause is not None), None) or self._node_cause(nodes, pair, lefts)
 
-    def _operand_conversion(self, nodes: tuple[Node, Node], operands: _TermPair) -> Cause | None:
+    def _operand_conversion_cause(self, nodes: tuple[Node, Node], operands: _TermPair) -> Cause | None:
         """The cause before two operands that are equal in normal form, if what the nodes read differs."""
         values = [
             next((v for v in node.inputs if v is not None and side.by_value[v] is term), None)
@@ -390,7 +390,7 @@ class DifferenceTracer:
         """The source of a carried value: the result of an earlier iteration, or the initial value."""
         symptom = self.symptom
         assert left.value is not None and right.value is not None
-        ports = self._loop_of(0, left), self._loop_of(1, right)
+        ports = self._loop_of_parameter(0, left), self._loop_of_parameter(1, right)
         earlier = None
         if symptom.iteration is not None and symptom.iteration > 0 and self.find_earlier is not None:
             earlier = self.find_earlier(left.value, right.value, symptom.iteration)
@@ -414,12 +414,12 @@ class DifferenceTracer:
         if changed_slice_fields(left.port, right.port, shapes):
             return None
         pairs = [(outers[0], outers[1])]
-        counts = self._loop_of(0, left).trip_count, self._loop_of(1, right).trip_count
+        counts = self._loop_of_parameter(0, left).trip_count, self._loop_of_parameter(1, right).trip_count
         if left.port.from_trip_count and counts[0] is not None and counts[1] is not None:
             pairs.append((counts[0], counts[1]))
         return next(((pair, None) for pair in pairs if self._is_different(pair)), None)
 
-    def _loop_of(self, side: int, param: Term) -> LoopPortTerms:
+    def _loop_of_parameter(self, side: int, param: Term) -> LoopPortTerms:
         """The loop that a parameter belongs to."""
         return next(terms for terms in self._pairs.sides[side].loops.values() if terms.loop.body is param.scope)
 
@@ -459,7 +459,7 @@ class DifferenceTracer:
         (left_known, a), (right_known, b) = self._read(0, pair[0]), self._read(1, pair[1])
         if not (left_known and right_known):
             return None
-        if self._pairs.is_weight_pair(*pair):
+        if self._pairs.is_quantized_weight_pair(*pair):
             return NO_DIFFERENCE
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.same_system)
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....runtime.graph import Array, Graph, If, Loop, Node, Value, own_nodes
-from ..alignment.loop_ports import LoopAlignment
 from ..alignment.model_alignment import AlignedModels
+from ..alignment.port_alignment import LoopAlignment
 from ..report.findings import BodyHeadroom, OutOfRangeResult
 from ..running.value_comparison import dtype_kind
 from ..running.value_readers import ValueReader
-from .narrow_types import dtype_by_name, largest_finite, one_sided_nonfinite
+from .narrow_type_headroom import dtype_by_name, largest_finite_number, one_sided_nonfinite
 
 #: Limit of tested results; reading one takes some microseconds.
 _MAX_TESTED_RESULTS = 2_000_000
@@ -47,9 +47,9 @@ class RangeMonitor:
         self._main_graph_results = list(_results(alignment, main_graph, side)) if loop in main_graph.nodes else []
         self._read_count = 0
         self._dtype = dtype_by_name(dtype)
-        self.headroom = BodyHeadroom(side, dtype, largest_finite(dtype))
+        self.headroom = BodyHeadroom(side, dtype, largest_finite_number(dtype))
 
-    def test_iteration(self, entry: tuple[int, ...], iteration: int, left: ValueReader, right: ValueReader) -> None:
+    def check_iteration(self, entry: tuple[int, ...], iteration: int, left: ValueReader, right: ValueReader) -> None:
         """Test the results of an iteration."""
         headroom = self.headroom
         if self._read_count >= _MAX_TESTED_RESULTS:
@@ -106,7 +106,7 @@ def _one_sided_nonfinite(
     is_known, other = (False, None) if result.counterpart is None else broad.read(result.counterpart)
     if is_known and isinstance(other, np.ndarray) and other.size == data.size:
         count = int(np.count_nonzero(one_sided_nonfinite(data, other)))
-    elif _inputs_finite(result.node, narrow):
+    elif _has_finite_inputs(result.node, narrow):
         count = int(np.count_nonzero(~np.isfinite(data.astype(np.float64))))
     else:
         count = 0
@@ -125,7 +125,7 @@ def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_Mon
             )
 
 
-def _inputs_finite(node: Node, reader: ValueReader) -> bool:
+def _has_finite_inputs(node: Node, reader: ValueReader) -> bool:
     """Whether all operands of a node are known and finite."""
     for value in (value for value in node.inputs if value is not None):
         is_known, data = (True, value.constant) if value.constant is not None else reader.read(value)

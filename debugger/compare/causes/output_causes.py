@@ -16,15 +16,17 @@ from .difference_tracer import DifferenceTracer
 MAX_TRACED_OUTPUTS = 8
 
 
-def trace_outputs(
+def trace_output_causes(
     result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: AlignedModels, tolerance: Tolerance
 ) -> None:
     """Trace the causes of differing outputs, unless a loop differs, which is more informative."""
     if all(loop.same for loop in result.loops):
-        record_first_output(result, alignment.graphs[0], _output_causes(result, left, right, alignment, tolerance))
+        record_first_differing_output(
+            result, alignment.graphs[0], _output_causes(result, left, right, alignment, tolerance)
+        )
 
 
-def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
+def record_first_differing_output(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
     """Record the output whose causing node runs first; without a node, the first output."""
     order = {node.name: k for k, node in reversed(list(enumerate(walk(graph))))}
 

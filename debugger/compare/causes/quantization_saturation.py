@@ -36,7 +36,7 @@ class SaturationMonitor:
         """The saturation of each node, in execution order."""
         return [self._saturations[node] for node in self._nodes if node in self._saturations]
 
-    def test_iteration(self, entry: tuple[int, ...], iteration: int | None, reader: ValueReader) -> None:
+    def check_iteration(self, entry: tuple[int, ...], iteration: int | None, reader: ValueReader) -> None:
         """Test the quantised values of an iteration; None: of the main graph."""
         for node in self._nodes:
             inputs = [_read(reader, value) for value in node.inputs[:3]]

@@ -33,18 +33,18 @@ from ...portability.operator_rules import computes_integers_in_float
 from ...portability.rule_context import unread_parameters
 from ...session.boundary import Boundary
 from ..causes.bisect_main_graph import localize_before_loops
-from ..causes.quantization_step import QuantizationSteps
+from ..causes.quantization_tie_rounding import QuantizationSteps
 from ..proof.intervention import MAX_RERUNS, Reruns
 from ..report.findings import Comparison, Difference, DivergenceReason, PeerFailure, Verdict
-from ..report.runtime_rules import reasons_predicting
+from ..report.runtime_differences import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions, compare_sides
-from ..running.deviations import find_deviation
 from ..running.output_comparison import note_uncomputed_outputs
+from ..running.runtime_deviations import find_deviation
 from ..running.sides import LoopInfo, ModelSide
 from ..running.value_comparison import Tolerance, compare
 from .model_job import model_job, request_variables, run_model, trajectory_job
-from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_by_peer
-from .peer_semantics import byte_sum_deviations
+from .peer_emulation import byte_sum_deviations
+from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_value_kind
 
 #: Limit of the total size of trajectories.
 MAX_TRAJECTORY_BYTES = 256 << 20
@@ -86,7 +86,7 @@ def compare_free_running(
         )
         return result
     for name, value in inputs.items():
-        kind = unsupported_by_peer(value, peer.name)
+        kind = unsupported_value_kind(value, peer.name)
         if kind:
             result.add_note(
                 f"free-running: not compared, since the input '{name}' is {kind}, which {peer.name} cannot be given"
@@ -179,10 +179,10 @@ def _find_deviation(result: Comparison, reruns: Reruns, results: Sequence[Any], 
         deviation.record_in(result)
 
 
-def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:
+def peer_outcome_text(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:
     """The peer's result for the whole model where ours fails: ``onnxruntime fails too: ...``."""
     for name, value in inputs.items():
-        kind = unsupported_by_peer(value, peer.name)
+        kind = unsupported_value_kind(value, peer.name)
         if kind:
             return f"{peer.name} was not run, since the input '{name}' is {kind}"
     try:

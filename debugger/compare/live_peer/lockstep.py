@@ -21,18 +21,18 @@ from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
 from ..alignment.model_alignment import SelfAlignment
 from ..causes.difference_tracer import DifferenceTracer
-from ..causes.quantization_step import QuantizationSteps
+from ..causes.quantization_tie_rounding import QuantizationSteps
 from ..report.findings import Cause, Comparison, Difference, DivergenceReason, LoopFindings, PeerFailure
-from ..report.runtime_rules import reasons_predicting
+from ..report.runtime_differences import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
-from ..running.deviations import has_dynamic_shape
+from ..running.runtime_deviations import has_dynamic_shape
 from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
 from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
-from .byte_sums import saturation_reasons
 from .extremes import extreme_reasons
-from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_by_peer
+from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_value_kind
+from .saturating_byte_sums import saturation_reasons
 
 
 @dataclass
@@ -164,7 +164,7 @@ class Lockstep:
         if state.random_values:
             values = frame.values
             feeds.update((value, values[value.name]) for value in state.random_values)
-        reason = self._unsupported_feed(feeds)
+        reason = self._unsupported_feed_reason(feeds)
         if reason:
             self.result.add_note(f"{plan.path}: not compared {reason}")
             return
@@ -192,10 +192,10 @@ class Lockstep:
         assert self.peer is not None
         return self.peer
 
-    def _unsupported_feed(self, feeds: Mapping[Value, Any]) -> str:
+    def _unsupported_feed_reason(self, feeds: Mapping[Value, Any]) -> str:
         """The reason why the peer cannot be fed; empty if it can."""
         for value, data in feeds.items():
-            kind = unsupported_by_peer(data, self._peer.name)
+            kind = unsupported_value_kind(data, self._peer.name)
             if kind:
                 return f"where '{value.name}' is {kind}, which {self._peer.name} cannot be given"
             if self._is_openvino and exceeds_int32(data):
@@ -264,7 +264,7 @@ class Lockstep:
                 difference = Difference(
                     role, name, name, delta, plan.path, frame.entry, iteration, our_value, peer_value, step=step
                 )
-                findings.beyond_step |= not difference.within_step
+                findings.beyond_step |= not difference.differs_within_step
                 if findings.first is None:
                     findings.first, findings.execution_position = difference, (self._iteration_count,)
         self._iteration_count += 1

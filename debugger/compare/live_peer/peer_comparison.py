@@ -13,15 +13,15 @@ from ....runtime.ops.registry import is_random
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
 from ..proof.intervention import Reruns, RerunsExhaustedError
-from ..proof.rounding import explain_by_rounding, explain_iteration_by_rounding
+from ..proof.rounding_sensitivity import explain_by_rounding, explain_iteration_by_rounding
 from ..report.findings import Comparison, Demonstration, DivergenceReason, Verdict
 from ..running.boundary_merge import ComparisonOptions
-from ..running.loop_matching import match_loops, select_pairs
+from ..running.loop_matching import match_loops, select_loop_pairs
 from ..running.sides import ModelSide
-from .free_running import compare_free_running, peer_outcome
+from .free_running import compare_free_running, peer_outcome_text
 from .lockstep import Lockstep
 from .peer_limits import RunProfile
-from .peer_precision import blame_precision, openvino_tolerance, reduced_precision, usual_precision
+from .peer_precision import openvino_tolerance, record_precision_cause, reduced_precision, usual_precision
 
 #: A loop may run longer with moved values: the most iterations, relative to those of the compared runs.
 _MAX_TRIPS_RATIO = 10
@@ -98,7 +98,7 @@ def compare_with_peer(
     if peer.name == "openvino":
         tolerance, note = openvino_tolerance(model.graph, options.tolerance)
         options = replace(options, tolerance=tolerance)
-    select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # raises an error for unknown names
+    select_loop_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # raises an error for unknown names
     profile = RunProfile()
     run = Lockstep(side, peer if lockstep else None, options, profile)
     try:
@@ -134,7 +134,7 @@ def compare_with_peer(
         if again.verdict in (Verdict.SAME, Verdict.STEP):
             for comparison in comparisons:
                 if comparison.verdict is Verdict.DIFFER:
-                    blame_precision(comparison, peer, precision)
+                    record_precision_cause(comparison, peer, precision)
     if note is not None:
         comparisons[0].add_note(note)
         for comparison in comparisons:
@@ -173,7 +173,7 @@ def _explain_by_rounding(
 
 def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:
     """Our error with the peer's result, which tells a fault of the model from a fault of ours."""
-    outcome = peer_outcome(side, side.inputs, peer)
+    outcome = peer_outcome_text(side, side.inputs, peer)
     return ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields)
 
 

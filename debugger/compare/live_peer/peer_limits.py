@@ -106,12 +106,12 @@ def is_float64(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == np.float64
 
 
-def unsupported_by_peer(value: Any, peer: str) -> str:
+def unsupported_value_kind(value: Any, peer: str) -> str:
     """The kind of a value that a peer does not support; empty if it does."""
     if isinstance(value, list | tuple):
         if peer == "openvino":
             return "a sequence"
-        return next((name for item in value if (name := unsupported_by_peer(item, peer))), "")
+        return next((name for item in value if (name := unsupported_value_kind(item, peer))), "")
     if value is None:
         return "an empty optional"
     dtype = np.asarray(value).dtype

@@ -10,11 +10,11 @@ import numpy as np
 from ....runtime.graph import Graph, Note, TensorType, Value, walk, walk_graphs
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
-from ..alignment.number_formats import conversion_dtype, float_types
+from ..alignment.numeric_types import conversion_dtype, float_types
 from ..report.findings import Cause, Comparison, Demonstration, DivergenceReason
-from ..running.deviations import FoundDeviation
+from ..running.runtime_deviations import FoundDeviation
 from ..running.value_comparison import Tolerance
-from .byte_sums import usual_byte_sums
+from .saturating_byte_sums import default_byte_sum_text
 
 #: The significant bits of precisions below float32.
 _REDUCED_PRECISIONS = {"bf16": 8, "f16": 11}
@@ -31,12 +31,12 @@ def reduced_precision(peer: Peer) -> str:
 def usual_precision(peer: Peer, graph: Graph) -> str:
     """The lower precision in which a peer computes a model without settings; empty if it does not."""
     if peer.name == "onnxruntime":
-        return usual_byte_sums(peer, graph)
+        return default_byte_sum_text(peer, graph)
     is_exact = peer.configuration.get(PRECISION_OPTION) == "f32"
     return peer.usual_precision if is_exact and float_types(graph) else ""
 
 
-def blame_precision(comparison: Comparison, peer: Peer, precision: str) -> None:
+def record_precision_cause(comparison: Comparison, peer: Peer, precision: str) -> None:
     """Record rule B83: a peer differs only because it computes in another precision. No node is to blame."""
     bits = _REDUCED_PRECISIONS[precision]
     text = f"with {PRECISION_OPTION}=f32 in place of {precision}, {peer.name} gives the same numbers as loopdbg"

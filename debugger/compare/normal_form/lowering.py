@@ -25,7 +25,7 @@ from ....runtime.graph import (
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.graph.slicing import normalize_axis
 from ....runtime.ops.constant_folding import ConstantFolder
-from .operators import (
+from .operator_normalization import (
     arguments_as_attributes,
     attributes_without_defaults,
     canonical_operator,
@@ -133,9 +133,9 @@ class _Lowering:
             for value in graph.constants
             if value.constant is not None
         ]
-        self.lowered.outputs[graph] = [self._term(value) for value in graph.outputs]
+        self.lowered.outputs[graph] = [self._term_of_value(value) for value in graph.outputs]
 
-    def _term(self, value: Value) -> Term:
+    def _term_of_value(self, value: Value) -> Term:
         """The term of a value; a constant gets one where it is first read."""
         if value not in self.lowered.by_value:
             data = None if value.name in self._unknown_constants else self._constants.value_of(value)
@@ -148,7 +148,7 @@ class _Lowering:
         return self.lowered.by_value[value]
 
     def _optional_term(self, value: Value | None) -> Term | None:
-        return None if value is None else self._term(value)
+        return None if value is None else self._term_of_value(value)
 
     def _add(self, value: Value, term: Term) -> None:
         self.lowered.by_value[value] = term
@@ -254,29 +254,29 @@ class _Lowering:
         self.lowered.loops[loop] = terms
         body = loop.body
         for invariant in loop.invariants:
-            self.lowered.by_value[invariant.inner] = self._term(invariant.outer)
+            self.lowered.by_value[invariant.inner] = self._term_of_value(invariant.outer)
         initials: dict[BackEdge, Term] = {}
         for edge in loop.back_edges:
             outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
-            initials[edge] = self._term(outer)
+            initials[edge] = self._term_of_value(outer)
             terms.params[edge] = self._leaf("carried", edge.param, body, edge)
             if terms.params[edge].dtype is None:
                 terms.params[edge].dtype = initials[edge].dtype
         terms.initials = initials
         for port in loop.sliced_inputs:
             if port.inner not in self.lowered.by_value:
-                terms.slices[port] = self._leaf("slice", port.inner, body, port, [self._term(port.outer)])
+                terms.slices[port] = self._leaf("slice", port.inner, body, port, [self._term_of_value(port.outer)])
         if loop.iteration is not None and loop.iteration not in self.lowered.by_value:
             self._leaf("iteration", loop.iteration, body, depth)
         if loop.condition_input is not None and loop.condition_input not in self.lowered.by_value:
             terms.condition_input = self._leaf("condition input", loop.condition_input, body, loop)
         self._lower_graph(body, depth + 1)
-        terms.results = {edge: self._term(edge.result) for edge in loop.back_edges}
+        terms.results = {edge: self._term_of_value(edge.result) for edge in loop.back_edges}
         condition = loop.condition or loop.ignored_condition
         terms.condition = self._optional_term(condition)
         for operator, ports in (("last", loop.last_values), ("scan", loop.scan_outputs)):
             for item in ports:
-                terms.inner[item] = self._term(item.result)
+                terms.inner[item] = self._term_of_value(item.result)
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
                 term.dtype = terms.inner[item].dtype if term.dtype is None else term.dtype

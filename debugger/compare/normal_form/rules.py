@@ -64,7 +64,7 @@ def _only_operand(builder: TermBuilder, term: Term) -> Term | None:
     return term.operands[0] if len(term.operands) == 1 else None
 
 
-def _first_result(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_dropout(builder: TermBuilder, term: Term) -> Term | None:
     """Dropout outside of training gives its input."""
     trains = _operand(term, 1) is not None or _operand(term, 2) is not None
     return None if term.index or trains else _operand(term)
@@ -127,7 +127,7 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
     return None
 
 
-def _only_element(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_gather_of_one(builder: TermBuilder, term: Term) -> Term | None:
     """A Gather of the one element of an axis, which converters write as a Squeeze."""
     operand, index, axis = _operand(term), _operand(term, 1), term.attribute("axis", 0)
     if operand is None or operand.shape is None or index is None or index.data is None or not isinstance(axis, int):
@@ -276,7 +276,7 @@ def _sum(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "+", term.operands) if len(term.operands) == 2 else None
 
 
-def _negated(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
     """Converters write -x as x * -1, and x - 2 as x + -2."""
     first, second = _operand(term), _operand(term, 1)
     if not builder.across_systems or first is None or first.is_constant:
@@ -299,7 +299,7 @@ def _negated_choice(builder: TermBuilder, term: Term) -> Term | None:
 _QUANTIZERS = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
-def _given_back(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_quantize_dequantize(builder: TermBuilder, term: Term) -> Term | None:
     """What is quantised and given back at once is the operand."""
     operand = _operand(term)
     if not builder.is_quantized or operand is None:
@@ -309,7 +309,7 @@ def _given_back(builder: TermBuilder, term: Term) -> Term | None:
     return _operand(operand) if operand.operator in _QUANTIZERS and not operand.index else None
 
 
-def _integer_product(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_integer_product(builder: TermBuilder, term: Term) -> Term | None:
     """An integer product, converted and scaled, is the product of floats; its node is that of the integer product."""
     if not builder.is_quantized:
         return None
@@ -337,7 +337,7 @@ def _unquantized(builder: TermBuilder, operand: Term | None) -> Term | None:
 #: All rules, in the order in which they are tried.
 RULES: tuple[Rule, ...] = (
     Rule("identity", frozenset({"Identity"}), _only_operand, "an Identity gives its input"),
-    Rule("dropout", frozenset({"Dropout"}), _first_result, "a Dropout outside of training gives its input"),
+    Rule("dropout", frozenset({"Dropout"}), _simplify_dropout, "a Dropout outside of training gives its input"),
     Rule(
         "single operand",
         frozenset({"Concat", "Max", "Min", "Sum", "Mean"}),
@@ -354,7 +354,7 @@ RULES: tuple[Rule, ...] = (
         "what only changes a static shape is a Reshape to that shape, or nothing",
     ),
     Rule("expand", frozenset({"Expand", "Broadcast"}), _expand, "an Expand to the shape of its input gives its input"),
-    Rule("only element", frozenset({"Gather"}), _only_element, "the only element of an axis is all of it"),
+    Rule("only element", frozenset({"Gather"}), _simplify_gather_of_one, "the only element of an axis is all of it"),
     Rule("transpose", frozenset({"Transpose"}), _transpose, "successive permutations are one"),
     Rule("gemm", frozenset({"Gemm"}), _gemm, "a Gemm is a MatMul and an Add", "one rounding of the sum"),
     Rule("matmul", frozenset({"MatMul"}), _matmul, "transposition by an attribute is a Transpose"),
@@ -364,7 +364,7 @@ RULES: tuple[Rule, ...] = (
         _fused_matmul,
         "a fused MatMul is a MatMul of Transposes",
     ),
-    Rule("negated", frozenset({"Neg", "-"}), _negated, "a negation is a factor of -1, or a negated constant"),
+    Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
     Rule(
         "negated choice",
         frozenset({"Where"}),
@@ -374,14 +374,14 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "quantised and given back",
         frozenset({"DequantizeLinear", "FakeQuantize"}),
-        _given_back,
+        _simplify_quantize_dequantize,
         "a quantisation and its inverse give their input",
         "half a quantisation step",
     ),
     Rule(
         "integer product",
         frozenset({"*"}),
-        _integer_product,
+        _simplify_integer_product,
         "an integer product, converted and scaled, is a product of floats",
         "the quantisation steps of both factors",
     ),

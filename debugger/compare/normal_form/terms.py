@@ -116,11 +116,11 @@ class LoweredGraph:
     #: Constants that hold weights in 8 bits.
     quantized_weights: set[Term] = field(default_factory=set)
 
-    def in_scope(self, graph: Graph) -> list[Term]:
+    def terms_of_graph(self, graph: Graph) -> list[Term]:
         """The terms that a graph itself computes, without leaves."""
         return [term for term in self.terms if term.scope is graph and not term.is_leaf]
 
-    def folded_with(self, value: Value, constants: Mapping[Value, Array]) -> Array | None:
+    def fold_with_constants(self, value: Value, constants: Mapping[Value, Array]) -> Array | None:
         """What a result of constants would be with other data in some of them; None if it follows from more."""
         folder = _SubstitutingFolder(self.declared.origins, self.declared.system)
         folder.constants = constants

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
-from ..normal_form.operators import COMMUTATIVE_OPERATORS, digest
+from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.rules import cast_dtype, is_float
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
@@ -68,7 +68,7 @@ class ValueNumbers:
             self._input_keys[a] = self._input_keys[b] = ("input", k)
         self._loops = [terms for side in self.sides for terms in side.loops.values()]
         self._loop_terms = {outer: terms for terms in self._loops for outer in terms.outer.values()}
-        self._classes = self._refine()
+        self._classes = self._refine_classes()
 
     def equal(self, left: Term | None, right: Term | None) -> bool:
         """Whether two terms are provably the same."""
@@ -122,7 +122,7 @@ class ValueNumbers:
 
     # -- partition refinement
 
-    def _refine(self) -> dict[Any, int]:
+    def _refine_classes(self) -> dict[Any, int]:
         """The classes of carried values: start with one class for each depth, and split until nothing changes."""
         classes: dict[Any, int] = {}
         for terms in self._loops:
@@ -175,7 +175,7 @@ class ValueNumbers:
             return "slice", operands[0], slice_geometry(term.port, term.operands[0].shape)
         if term.operator in LOOP_RESULTS:
             terms = self._loop_terms[term]
-            return term.operator, operands[0], self._result_key(term, terms), self._control_key(terms)
+            return term.operator, operands[0], self._result_key(term, terms), self._loop_control_key(terms)
         if term.operator == "If":
             return "If", operands[0], tuple(self._operand_number(result) for result in term.port)
         if term.operator in COMMUTATIVE_OPERATORS:
@@ -210,7 +210,7 @@ class ValueNumbers:
         number = -1 if length is None else self.numbers.get(length, -2)
         return port.axis, port.stack, port.reverse, number
 
-    def _control_key(self, terms: LoopPortTerms) -> Hashable:
+    def _loop_control_key(self, terms: LoopPortTerms) -> Hashable:
         """What decides how many iterations a loop runs."""
         loop = terms.loop
         slices = sorted(self.numbers[term] for term in terms.slices.values()) if loop.counted_by_slices else ()

@@ -22,9 +22,9 @@ from ..report.findings import Comparison, Demonstration, EditEffect, TippedValue
 from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare, dtype_kind
 from .delta_debugging import smaller_subsets
+from .flipped_quantized_values import TippedValueSearch
 from .intervention import MAX_RERUNS, Interventions, RerunsExhaustedError
-from .rounding import RoundingResponse, rounding_demonstration, rounding_response
-from .tipped_values import TippedValueSearch
+from .rounding_sensitivity import RoundingResponse, rounding_demonstration, rounding_response
 
 #: With at most this many edits each is tried alone first: most often one of them is the cause.
 _MAX_TRIED_ALONE = 3

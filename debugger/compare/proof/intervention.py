@@ -152,7 +152,7 @@ class Interventions:
         self.compares_outputs = bool(result.outputs)
         #: The outputs alone were compared, since no edit explains how often loops run.
         self.ignores_iterations = False
-        self._trips = {_trip_position(loop): loop for loop in result.loops if loop.trips is not None}
+        self._trips = {_trip_count_boundary(loop): loop for loop in result.loops if loop.trips is not None}
         self._firsts: dict[BoundaryPosition, Difference] = {}
         if not result.outputs and not self._trips:
             self._firsts = {
@@ -216,7 +216,7 @@ def difference_position(loop: str, difference: Difference) -> BoundaryPosition:
     return BoundaryPosition(loop, difference.entry, 0 if difference.iteration is None else difference.iteration + 1)
 
 
-def _trip_position(loop: LoopFindings) -> BoundaryPosition:
+def _trip_count_boundary(loop: LoopFindings) -> BoundaryPosition:
     """The boundary that tells whether a loop runs as often as on the right: its last one there; where the right side
     was not followed to its end, one more than there are on the left."""
     trips = loop.trips

@@ -14,7 +14,7 @@ from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
 from ..running.value_comparison import dtype_kind
 
 
-def is_movable(data: Any) -> bool:
+def is_float_tensor(data: Any) -> bool:
     """Whether data is a tensor of floats."""
     return isinstance(data, np.ndarray) and bool(data.size) and dtype_kind(data.dtype) == "f"
 
@@ -106,6 +106,10 @@ class _LoopValueMover:
         def moved(p: Any, data: Any) -> Any:
             iteration = next(iterations)
             moves = self._only is None or iteration == self._only[1]
-            return move(data, random_steps(self._generator, data, self._units)) if moves and is_movable(data) else data
+            return (
+                move(data, random_steps(self._generator, data, self._units))
+                if moves and is_float_tensor(data)
+                else data
+            )
 
         return moved

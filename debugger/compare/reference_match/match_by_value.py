@@ -80,7 +80,7 @@ class ValueMatcher:
             for entry, count in iterations_by_entry(candidate.form).items()
         )
 
-    def _is_likely(self, candidate: TrackCandidate) -> bool:
+    def _is_likely_match(self, candidate: TrackCandidate) -> bool:
         """Whether a partly matching value can be the track: operands may equal results while the state is zero."""
         if candidate.location.role and candidate.track.role != "carried":
             trips = self._agreement.trips.get(candidate.location.path, {})
@@ -113,11 +113,11 @@ class ValueMatcher:
             else:
                 failed[k] = result
         for k, candidate in assigned.items():
-            if not self._is_sure(k, candidate, exact[k], used):
+            if not self._is_sure_match(k, candidate, exact[k], used):
                 assigned[k] = replace(candidate, is_unambiguous=False)
         return assigned, failed
 
-    def _is_sure(
+    def _is_sure_match(
         self, k: int, pick: TrackCandidate, exact: Sequence[AgreementScore], used: Collection[ValueLocation]
     ) -> bool:
         """Whether no unpaired node computes the same values, and coincidence is excluded."""
@@ -133,9 +133,9 @@ class ValueMatcher:
             # The name matches.
             return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -self._share(k, s.location)))
         scores = [s for loc, s in self._agreement.scores[k].items() if loc not in used]
-        if not self._agreement.has_same_group(k):
+        if not self._agreement.any_had_same_shape_and_kind(k):
             return "no value of the model has its shape and dtype"
-        likely = [s for s in scores if s.is_significant and self._is_likely(s.candidate)]
+        likely = [s for s in scores if s.is_significant and self._is_likely_match(s.candidate)]
         if not likely:
             return "no value of the model has its numbers"
         top = max(s.agreeing_share for s in likely)
@@ -149,9 +149,9 @@ class ValueMatcher:
     def _share(self, k: int, loc: ValueLocation) -> float:
         return self._agreement.scores[k][loc].agreeing_share if loc in self._agreement.scores[k] else -1.0
 
-    def same_group(self, k: int, loc: ValueLocation) -> bool:
+    def had_same_shape_and_kind(self, k: int, loc: ValueLocation) -> bool:
         """Whether a value had the shape and dtype kind of a track in any iteration."""
-        return self._agreement.same_group(k, loc)
+        return self._agreement.had_same_shape_and_kind(k, loc)
 
 
 def _allowed_extra_rows(candidate: TrackCandidate) -> tuple[int, ...]:

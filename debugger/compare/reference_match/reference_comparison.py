@@ -26,14 +26,14 @@ from ..report.findings import (
     Verdict,
 )
 from ..running.boundary_merge import ComparisonOptions
-from ..running.deviations import FoundDeviation, find_deviation
 from ..running.iteration_stream import IterationRecord, iterate_side, outputs_by_name
-from ..running.loop_matching import match_loops, select_pairs
+from ..running.loop_matching import match_loops, select_loop_pairs
+from ..running.runtime_deviations import FoundDeviation, find_deviation
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
 from ..running.value_comparison import compare
-from .stored_precision import stored_precision
+from .effective_precision import stored_precision
 from .track_candidates import TrackCandidate, input_tracks
-from .track_forms import iterations_by_entry, scan_by_iteration
+from .track_forms import iterations_by_entry, scan_elements_by_iteration
 from .track_pairing import TrackPairing, pair_tracks
 from .value_locations import LocationIndex, ValueLocation
 
@@ -59,7 +59,9 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
         options = replace(options, tolerance=replace(options.tolerance, reordered_sums=True))
     layout = LocationIndex(side.graph, side.loops)
     _check_names(layout, reference, options)
-    selected = {pair.left.path for pair in select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)}
+    selected = {
+        pair.left.path for pair in select_loop_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)
+    }
     input_map = input_tracks(reference, [value.name for value in layout.graph.inputs], options.names)
     tracks = [track for track in reference.tracks if track.role != "input" and track not in input_map.values()]
     pairing = pair_tracks(side, layout, reference, tracks, options)
@@ -133,7 +135,7 @@ class _ComparedTrack:
     differences: dict[Key, Difference] = field(default_factory=dict)
 
     @property
-    def exact_shape(self) -> bool:
+    def requires_exact_shape(self) -> bool:
         """Whether axes of length 1 count: a node converted from one node of a program has its shape. [256,1,64] has the
         numbers of [1,256,64] in the same order, but its readers compute something else."""
         return self.candidate.method in ("metadata", "position")
@@ -178,7 +180,7 @@ class _ReferenceRun:
             for loop in self.layout.loops.values():
                 for scan in loop.scan_outputs:
                     loc = self.layout.locations.get(scan.result)
-                    form = scan_by_iteration(c.form, scan) if scan.outer is c.location.value else None
+                    form = scan_elements_by_iteration(c.form, scan) if scan.outer is c.location.value else None
                     if form is not None and loc is not None and loc.value not in used:
                         used.add(loc.value)
                         yield _ComparedTrack(c, form, loc, "scan", scan.outer.name)
@@ -235,7 +237,7 @@ class _ReferenceRun:
                     track.missing += 1
                     continue
                 b = _restore_dtype(track.track.values[key], a)
-                delta = compare(a, b, self.options.tolerance, loose_shape=not track.exact_shape)
+                delta = compare(a, b, self.options.tolerance, loose_shape=not track.requires_exact_shape)
                 track.compared += 1
                 count += 1
                 absolute, relative = max(absolute, delta.absolute), max(relative, delta.relative)

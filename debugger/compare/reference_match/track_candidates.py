@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....runtime.graph import Value
 from ...reference.reference import Reference, Track
-from ..alignment.loop_ports import is_numbered_name
+from ..alignment.port_alignment import is_numbered_name
 from ..running.iteration_stream import outputs_by_name
 from .track_forms import has_unknown_axes, track_at_depth
 from .value_locations import LocationIndex, ValueLocation
@@ -48,7 +48,9 @@ class NameMatcher:
             form = track_at_depth(track, loc.depth)
             if form is not None and form.values:
                 candidates.setdefault(loc, TrackCandidate(track, form, loc, method))
-        matching = _with_matching_role(track, self._in_named_loop(track, list(candidates.values())))
+        matching = _candidates_with_matching_role(
+            track, self._candidates_in_named_loop(track, list(candidates.values()))
+        )
         return sorted(matching, key=lambda candidate: (bool(candidate.location.role), -candidate.location.depth))
 
     def has_numbered_name(self, track: Track) -> bool:
@@ -67,7 +69,7 @@ class NameMatcher:
                 results += [scan.result for scan in loop.scan_outputs if elements and scan.outer is value]
                 yield from (self._layout.locations[result] for result in results if result in self._layout.locations)
 
-    def _in_named_loop(self, track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
+    def _candidates_in_named_loop(self, track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
         """The candidates in the loop that the reference names, if there are any."""
         if not track.loop:
             return candidates
@@ -80,7 +82,7 @@ class NameMatcher:
         return matching or candidates
 
 
-def _with_matching_role(track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
+def _candidates_with_matching_role(track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
     """Body parameters if an iteration receives the value, other values if it computes it, if there are any."""
     if not track.role:
         return candidates

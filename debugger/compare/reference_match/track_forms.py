@@ -65,7 +65,7 @@ def track_at_depth(track: Track, depth: int) -> Track | None:
     return None
 
 
-def scan_by_iteration(track: Track, scan: ScanOutput) -> Track | None:
+def scan_elements_by_iteration(track: Track, scan: ScanOutput) -> Track | None:
     """The collected values of a scan output by iteration; None if they cannot be separated."""
     if scan.length is not None or scan.valid is not None:
         return None

@@ -42,7 +42,9 @@ def pair_tracks(
     """Pair tracks with values; runs the model if names are missing or ambiguous."""
     folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
     result = TrackPairing()
-    remaining = _by_metadata(layout, reference, [track for track in tracks if track not in folded], options, result)
+    remaining = _pair_by_metadata(
+        layout, reference, [track for track in tracks if track not in folded], options, result
+    )
     # Unrolled copies of a loop are matched as a loop first: each copy alone has the numbers of some iterations.
     has_nested = any(isinstance(track, ProgramTrack) and track.inside for track in remaining)
     if has_nested:
@@ -80,7 +82,11 @@ def _by_name_and_value(
     used = {c.location for c in result.candidates}
     for k, reason in failed.items():
         track = open_tracks[k][0]
-        others = [c for c in matcher.candidates(track) if c.location not in used and search.same_group(k, c.location)]
+        others = [
+            c
+            for c in matcher.candidates(track)
+            if c.location not in used and search.had_same_shape_and_kind(k, c.location)
+        ]
         if others:
             result.candidates.append(others[0])
             used.add(others[0].location)
@@ -113,7 +119,7 @@ def _fits_type(data: Data, value: Value) -> bool:
     )
 
 
-def _by_metadata(
+def _pair_by_metadata(
     layout: LocationIndex,
     reference: Reference,
     tracks: Sequence[Track],

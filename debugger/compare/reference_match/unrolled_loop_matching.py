@@ -193,7 +193,7 @@ def _match_carried(
     for j, (k, track) in enumerate(tracks.items()):
         for i, edge in edges:
             loc = layout.locations[edge.param]
-            if search.same_group(k, loc):
+            if search.had_same_shape_and_kind(k, loc):
                 score = search.scores[k].get(loc)
                 share = 0.0 if score is None else score.agreeing_share
                 choices.append((-share, _track_operator(track) != _edge_operator(loop, i), abs(j - i), k, loc))

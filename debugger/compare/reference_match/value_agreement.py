@@ -114,14 +114,14 @@ class ValueAgreement:
                         score.compared += is_known
                         score.agreed += is_known and not self._differ(actual, expected)
 
-    def same_group(self, track: int, loc: ValueLocation) -> bool:
+    def had_same_shape_and_kind(self, track: int, loc: ValueLocation) -> bool:
         """Whether a value had the shape and dtype kind of a track in any iteration."""
         groups = self._groups_by_location.get(loc, {})
         return any(groups.get(k) == group for k, group in self._groups_by_track[track].items())
 
-    def has_same_group(self, track: int) -> bool:
+    def any_had_same_shape_and_kind(self, track: int) -> bool:
         """Whether any value had the shape and dtype kind of a track in any iteration."""
-        return any(self.same_group(track, loc) for loc in self._groups_by_location)
+        return any(self.had_same_shape_and_kind(track, loc) for loc in self._groups_by_location)
 
     # -- one iteration
 
@@ -141,7 +141,7 @@ class ValueAgreement:
         for loc in self._layout.locations_in_loop(step.loop):
             is_known, data = step.reader.read(loc.value)
             if is_known:
-                group = _shape_kind(data)
+                group = _shape_and_kind_key(data)
                 groups.setdefault(group, []).append((loc, data))
                 self._groups_by_location.setdefault(loc, {})[number] = group
                 self.content_hashes[loc] = hash((self.content_hashes.get(loc), _content_key(data)))
@@ -151,7 +151,7 @@ class ValueAgreement:
             if form is None or step.key not in form.values:
                 continue
             expected = form.values[step.key]
-            group = self._groups_by_track[track][number] = _shape_kind(expected)
+            group = self._groups_by_track[track][number] = _shape_and_kind_key(expected)
             if group not in groups:
                 continue
             if group not in probes:
@@ -194,7 +194,7 @@ class ValueAgreement:
         return bool(compare(actual, expected, self._tolerance, loose_shape=True).kind)
 
 
-def _shape_kind(value: Data) -> ShapeKind:
+def _shape_and_kind_key(value: Data) -> ShapeKind:
     """The key of values that can be equal: the shape without axes of length 1, and the dtype kind."""
     if value is None:
         return (), "nothing"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....runtime.graph import Graph, If, Loop, Node, Value, bodies
 from ...reference.reference import Key
-from ..alignment.loop_ports import initial_outer_value
+from ..alignment.port_alignment import initial_outer_value
 from ..running.iteration_stream import walk_loops
 from ..running.sides import LoopInfo
 

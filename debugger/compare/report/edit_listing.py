@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ....runtime.graph import Graph, Loop, walk
 from ....runtime.graph.producers import ProducerMap
-from ...describe.code_lines import CodeLines
-from ...describe.condition import condition_slice
+from ...describe.condition_analysis import condition_slice
+from ...describe.node_source_lines import CodeLines
 from ..edits import Edit, EditKind, EditScript
 from ..running.value_comparison import Tolerance, compare
 from .findings import EditEffect, StaticDifference
@@ -16,7 +16,7 @@ from .findings import EditEffect, StaticDifference
 _EFFECT_ORDER = (EditEffect.CAUSE, EditEffect.UNKNOWN, EditEffect.NO_EFFECT)
 
 
-def listed_edits(script: EditScript, left: Graph, loose_shape: bool) -> list[StaticDifference]:
+def edits_as_differences(script: EditScript, left: Graph, loose_shape: bool) -> list[StaticDifference]:
     """The edits as static differences. ``loose_shape``: ignore axes of length 1."""
     if not script.edits:
         return []

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.graph import UNKNOWN_ORIGIN, Origin, StoppedBy, Value
-from ..causes.quantization_step import is_within_step
+from ..causes.quantization_tie_rounding import is_within_step
 from ..edits import Edit, EditScript
 from ..running.value_comparison import Delta
 from .difference_growth import DifferenceGrowth
@@ -78,7 +78,7 @@ class Difference:
     step: float = 0.0
 
     @property
-    def within_step(self) -> bool:
+    def differs_within_step(self) -> bool:
         """Whether a quantised value was only rounded in the other direction."""
         return self.delta.kind == "value" and is_within_step(self.delta.absolute, self.step)
 
@@ -389,13 +389,13 @@ class LoopFindings:
         return self.first is None and self.trips is None
 
     @property
-    def within_step(self) -> bool:
+    def differs_within_step(self) -> bool:
         """Whether only quantised values differ, by at most one step."""
-        only_step = self.first is None or self.first.within_step
+        only_step = self.first is None or self.first.differs_within_step
         return only_step and self.trips is None and not self.beyond_step
 
     @property
-    def fully_compared(self) -> bool:
+    def is_fully_compared(self) -> bool:
         """Whether every value was compared to the end."""
         return self.truncated_at_iteration is None and not (self.only_left or self.only_right)
 
@@ -448,7 +448,9 @@ class Comparison:
     def verdict(self) -> Verdict:
         """The verdict by the evidence."""
         differing = [loop for loop in self.loops if not loop.same]
-        only_steps = all(loop.within_step for loop in differing) and all(d.within_step for d in self.outputs)
+        only_steps = all(loop.differs_within_step for loop in differing) and all(
+            d.differs_within_step for d in self.outputs
+        )
         if not only_steps:
             return Verdict.UNSTABLE if self.self_difference is not None else Verdict.DIFFER
         interrupted = isinstance(self.error, InterruptError)
@@ -456,7 +458,7 @@ class Comparison:
             return Verdict.NOT_COMPARED
         if interrupted or any(loop.iteration_limit_hit for loop in self.loops):
             return Verdict.LIMITED
-        if self.unpaired or self.uncompared or not all(loop.fully_compared for loop in self.loops):
+        if self.unpaired or self.uncompared or not all(loop.is_fully_compared for loop in self.loops):
             return Verdict.PARTLY
         return Verdict.STEP if differing or self.outputs else Verdict.SAME
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....runtime.graph import MAIN
 from ....runtime.text import count_text, escape_unprintable
-from ...describe.termination import stop_cause
+from ...describe.termination import loop_end_cause
 from ...value_text import NOT_FINITE_SYMBOL, number_text, scalar_text, value_text
 from ..live_peer.peer_comparison import PeerComparison
 from ..running.value_comparison import Tolerance, compare
@@ -201,7 +201,7 @@ def _node_lines(node: NodeDifference, remark: str, first: Difference, sides: tup
     text = f"{node.op_type} '{node.node}'"
     if node.other_op_type != node.op_type:
         text += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
-    yield f"      first node that differs: {escape_unprintable(text)}{_time_if_different(node.difference, first)}"
+    yield f"      first node that differs: {escape_unprintable(text)}{_iteration_if_different(node.difference, first)}"
     yield from (f"        {code}" for code in dict.fromkeys((node.source_line, node.other_source_line)) if code)
     if remark:
         yield f"        {escape_unprintable(remark)}"
@@ -213,7 +213,7 @@ def _node_lines(node: NodeDifference, remark: str, first: Difference, sides: tup
 def _source_lines(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     is_known = source.role != "result"
     text = f"it comes from the {source.role} " if is_known else "it can be followed back to "
-    yield f"      {text}'{escape_unprintable(source.name)}'{_time_if_different(source, first)}"
+    yield f"      {text}'{escape_unprintable(source.name)}'{_iteration_if_different(source, first)}"
     if cause.reader_source_line:
         yield f"        read by {cause.reader_source_line}"
     if cause.node is not None:
@@ -223,7 +223,7 @@ def _source_lines(source: Difference, cause: Cause, first: Difference, sides: tu
         yield f"        {escape_unprintable(cause.remark)}"
 
 
-def _time_if_different(difference: Difference, first: Difference) -> str:
+def _iteration_if_different(difference: Difference, first: Difference) -> str:
     """The iteration of a difference, if it is not that of the first one."""
     return f", {_iteration_text(difference)}" if difference.iteration != first.iteration else ""
 
@@ -286,7 +286,7 @@ def delta_text(difference: Difference) -> str:
     pair = f"{scalar_text(delta.left)} and {scalar_text(delta.right)}, " if count_text else ""
     absolute, ratio = delta.worst_difference
     relative = f", relative {_number_text(ratio)}" if ratio < math.inf else ""
-    step = f", a step of {_number_text(difference.step)}" if difference.within_step else ""
+    step = f", a step of {_number_text(difference.step)}" if difference.differs_within_step else ""
     return f"{count_text}{pair}difference {_number_text(absolute)}{relative}{step}"
 
 
@@ -407,7 +407,7 @@ def _end_text(loop: LoopFindings, mode: str) -> str:
     if loop.completed_entries > 1:
         return f", each of its {loop.completed_entries} entries as long on both sides"
     # The peer does not report why it stopped.
-    cause = f" by {stop_cause(loop.stopped_by)}" if loop.stopped_by is not None and mode == "streams" else ""
+    cause = f" by {loop_end_cause(loop.stopped_by)}" if loop.stopped_by is not None and mode == "streams" else ""
     return f", both ended{cause} after {count_text(loop.left_trips or 0, 'iteration')}"
 
 
@@ -417,7 +417,7 @@ def _trip_count_lines(loop: LoopFindings, sides: tuple[str, str], mode: str) -> 
     entry = f" of the entry in iteration {'/'.join(map(str, trips.entry))}" if trips.entry else ""
     counts = []
     for side, count, ended in ((sides[0], trips.left, trips.left_ended), (sides[1], trips.right, trips.right_ended)):
-        cause = f" (ended by {stop_cause(ended)})" if ended is not None else ""
+        cause = f" (ended by {loop_end_cause(ended)})" if ended is not None else ""
         counts.append(f"{escape_unprintable(side)} {count}{cause}")
     suffix = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
     yield f"      iterations{entry}: {', '.join(counts)}{suffix}"

@@ -14,19 +14,19 @@ from typing import Any
 from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
-from ..alignment.edit_script import script_of
+from ..alignment.edit_script import build_edit_script
 from ..alignment.model_alignment import AlignedModels, IdenticalModels, ModelAlignment, align_models
-from ..alignment.number_formats import QUANTIZED_PEAK_TOLERANCE
+from ..alignment.numeric_types import QUANTIZED_PEAK_TOLERANCE
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
-from ..causes.narrow_types import note_headroom
-from ..causes.output_causes import trace_outputs
+from ..causes.narrow_type_headroom import record_headroom
+from ..causes.output_causes import trace_output_causes
 from ..causes.quantization_saturation import SaturationMonitor
-from ..causes.quantization_step import QuantizationSteps, compared_value
+from ..causes.quantization_tie_rounding import QuantizationSteps, compared_value
 from ..edits import Edit, EditScript
 from ..proof.cause_proof import prove_causes
 from ..proof.intervention import Interventions, Reruns
-from ..report.edit_listing import listed_edits, order_by_effect
+from ..report.edit_listing import edits_as_differences, order_by_effect
 from ..report.findings import (
     Cause,
     Comparison,
@@ -38,8 +38,8 @@ from ..report.findings import (
     TripDifference,
     Verdict,
 )
-from ..report.runtime_rules import reasons_predicting
-from .loop_matching import LoopMatch, LoopMatching, NameMatching, match_loops, match_names, select_pairs
+from ..report.runtime_differences import reasons_predicting
+from .loop_matching import LoopMatch, LoopMatching, NameMatching, match_loops, match_names, select_loop_pairs
 from .output_comparison import compare_outputs
 from .progress import OnTick
 from .sides import ComparisonSide, ModelSide, TraceSide
@@ -92,7 +92,7 @@ def compare_sides(
             side.report_progress(options.on_tick, leads=side is left)
     matching = match_loops(left.loops, right.loops, options.names)
     _note_unmatched_loops(result, matching)
-    pairs = select_pairs(matching.pairs, options.loops)
+    pairs = select_loop_pairs(matching.pairs, options.loops)
     alignment = _alignment(left, right, matching, options)
     if alignment is not None:
         requested, options = options, replace(options, tolerance=alignment.adapt_tolerance(options.tolerance))
@@ -103,8 +103,8 @@ def compare_sides(
                 " number"
             )
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
-        result.script = script_of(alignment)
-        listed = listed_edits(result.script, alignment.graphs[0], not alignment.same_system)
+        result.script = build_edit_script(alignment)
+        listed = edits_as_differences(result.script, alignment.graphs[0], not alignment.same_system)
         chosen = set(paths.values()) if options.loops else None
         unknown = dict.fromkeys(result.script.edits, EditEffect.UNKNOWN)
         result.static_differences = order_by_effect(listed, unknown, chosen)
@@ -139,7 +139,7 @@ def compare_sides(
         if alignment is not None and alignment.quantized_side is not None:
             result.saturations = _main_graph_saturations(left, right, alignment.quantized_side)
         if alignment is not None and result.outputs:
-            trace_outputs(result, left, right, alignment, options.tolerance)
+            trace_output_causes(result, left, right, alignment, options.tolerance)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
@@ -192,7 +192,7 @@ def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: 
     if not isinstance(side, ModelSide) or side.final_reader is None:
         return []
     monitor = SaturationMonitor(side.model.graph, index)
-    monitor.test_iteration((), None, side.final_reader)
+    monitor.check_iteration((), None, side.final_reader)
     return monitor.saturations
 
 
@@ -348,12 +348,12 @@ class _BoundaryMerge:
         """Record two values that are not equal."""
         findings = self.findings[pair.index]
         if difference.delta.dtypes:
-            note_headroom(findings.boundary_headrooms, difference)
+            record_headroom(findings.boundary_headrooms, difference)
         if not difference.delta.kind:
             return
         value = compared_value(pair.left.loop, difference.role, difference.name, difference.iteration)
         difference = replace(difference, step=self.steps.value_step(value, difference.left))
-        findings.beyond_step |= not difference.within_step
+        findings.beyond_step |= not difference.differs_within_step
         if findings.first is None:
             findings.first, findings.execution_position = difference, position
 
@@ -381,12 +381,12 @@ class _BoundaryMerge:
         findings, position = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
         ranges, quantisers = self.range_monitors.get(pair.index), self.saturation_monitors.get(pair.index)
         if ranges is not None and readers[0] is not None and readers[1] is not None:
-            ranges.test_iteration(*position, readers[0], readers[1])
+            ranges.check_iteration(*position, readers[0], readers[1])
             findings.body_headroom = ranges.headroom
         if quantisers is not None and self.alignment is not None:
             reader = readers[self.alignment.quantized_side or 0]
             if reader is not None:
-                quantisers.test_iteration(*position, reader)
+                quantisers.check_iteration(*position, reader)
                 findings.saturations = quantisers.saturations
 
     def _value_differences(self, pair: LoopMatch, a: Boundary, b: Boundary) -> Iterator[tuple[str, Difference | None]]:
@@ -488,7 +488,7 @@ class _BoundaryMerge:
         for (index, position), entry in self.open_entries.items():
             findings = self.findings[index]
             ends = [
-                end or _limit_end(side, count)
+                end or _end_at_limit(side, count)
                 for side, end, count in zip(
                     (self.left, self.right), (entry.left_end, entry.right_end), entry.iterations, strict=True
                 )
@@ -544,7 +544,7 @@ class _BoundaryMerge:
             self.exact,
             self._earlier_difference_finder(pair, first),
         )
-        operators = alignment.opened_operators(ports.left, ports.right)
+        operators = alignment.source_operator_pair(ports.left, ports.right)
         if operators is not None and operators[0].op_type != operators[1].op_type and first.iteration is not None:
             return tracer.find_operator_cause(*operators, *values)
         if operators is not None and alignment.same_system and alignment.changed_attributes(*operators):
@@ -569,7 +569,7 @@ class _BoundaryMerge:
         return earlier
 
 
-def _limit_end(side: ComparisonSide, count: int | None) -> tuple[int, StoppedBy] | None:
+def _end_at_limit(side: ComparisonSide, count: int | None) -> tuple[int, StoppedBy] | None:
     """The end of a loop by the limit; None if the run ended elsewhere."""
     if not isinstance(side, ModelSide) or not side.limit_hit or side.limit is None or count is None:
         return None

@@ -60,7 +60,7 @@ def _iterate_model(side: ModelSide, requested: Mapping[str, Collection[Value]]) 
             branch_paths[frame.path] = post_iteration_values(frame)
         after = PostIterationReader(frame, branch_paths[frame.path])
         reader = IterationReader(inputs.get(frame.path, {}), values, after) if frame.iteration else DictReader({})
-        available = frame_reader(frame).read_slots(values)
+        available = frame_reader(frame).read_filled_slots(values)
         carried = _carried(frame, available)
         yield IterationRecord(frame.path, frame.entry, frame.iteration - 1, reader, carried, frame.stopped_by)
         inputs[frame.path] = available

@@ -15,8 +15,8 @@ import numpy as np
 from ....runtime.errors import UsageError
 from ....runtime.graph import MAIN, Loop, own_values, walk, walk_graphs
 from ....runtime.text import did_you_mean
-from ..alignment.loop_ports import is_numbered_name
-from ..normal_form.operators import canonical_operator
+from ..alignment.port_alignment import is_numbered_name
+from ..normal_form.operator_normalization import canonical_operator
 from .sides import ComparisonSide, LoopInfo
 
 #: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
@@ -155,7 +155,7 @@ def _match_by_similarity(
             yield k, j
 
 
-def select_pairs(pairs: Sequence[LoopMatch], requested: Sequence[str]) -> list[LoopMatch]:
+def select_loop_pairs(pairs: Sequence[LoopMatch], requested: Sequence[str]) -> list[LoopMatch]:
     """The pairs of the requested loops, by name or path.
 
     Raises:

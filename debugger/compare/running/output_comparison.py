@@ -9,7 +9,7 @@ import numpy as np
 
 from ....runtime.graph import Graph
 from ....runtime.model import Data
-from ..causes.quantization_step import QuantizationSteps
+from ..causes.quantization_tie_rounding import QuantizationSteps
 from ..report.findings import Comparison, Difference
 from .loop_matching import match_names
 from .padding import padded_axes

@@ -15,14 +15,14 @@ from ....runtime.graph import MAIN, Graph, Loop, Value
 from ....runtime.input_validation import resolve_aliases
 from ....runtime.model import Data, LoopNode, Model, load
 from ....runtime.modelfile.scratch_folder import ScratchFolder
-from ....runtime.run_notes import notes_for_run
 from ....runtime.run_result import run_totals
+from ....runtime.runtime_deviation_notes import notes_for_run
 from ...breakpoints.breakpoint import MAIN_GRAPH
 from ...session.boundary import Boundary, read_boundary
 from ...trace.graph_index import GraphIndex
 from ...trace.recorded_frames import frame_at, main_frame
 from ..report.findings import DivergenceReason
-from ..report.runtime_rules import reasons_from_notes
+from ..report.runtime_differences import reasons_from_notes
 from .progress import OnTick, ProgressReporter, ReadProgress
 from .value_readers import (
     IterationReader,
@@ -119,7 +119,7 @@ class ModelSide:
             if frame.path in self.watched_paths:
                 # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
                 reader = frame_reader(frame)
-                self._parameters_by_path[frame.path] = reader.read_slots(reader.loop.body.inputs)
+                self._parameters_by_path[frame.path] = reader.read_filled_slots(reader.loop.body.inputs)
 
     def reader_at_boundary(self) -> ValueReader | None:
         """The iteration of a watched loop that ended at the last boundary, valid until the next one is read."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ....runtime.graph import Graph, Loop, Operation, ScanOutput, SlicedInput, Value
 from ....runtime.graph.producers import ProducerMap
-from ....runtime.graph.stateful_unroll import unroll_requests
+from ....runtime.graph.stateful_runs_as_loop import unroll_requests
 from ....runtime.input_validation import Data, variable_inputs
 from ....runtime.model import Model, Port
 from ....runtime.ops.constant_folding import ConstantFolder

@@ -174,16 +174,16 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     is_64_bit = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
     if is_64_bit or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
-        gap = _exact_gap(a, b, unequal)
+        gap = _exact_distance(a, b, unequal)
         return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)
     if a.dtype.kind in "iu" or (a.dtype.kind == "V" and "int" in a.dtype.name):
         x, y = a.astype(np.int64), b.astype(np.int64)
         gap = np.abs(x - y).astype(np.float64)
         return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(y).astype(np.float64)))
-    return _floats(a, b, tolerance)
+    return _compare_floats(a, b, tolerance)
 
 
-def _floats(a: Array, b: Array, tolerance: Tolerance) -> Delta:
+def _compare_floats(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     """Compare floats and complex numbers. Large values often have mostly equal elements: only the others are
     processed."""
     rtol, atol = tolerance.for_dtypes(a.dtype, b.dtype)
@@ -208,7 +208,7 @@ def _largest_magnitude(array: Array) -> float:
     return float(size[np.isfinite(size)].max(initial=0.0))
 
 
-def _exact_gap(a: Array, b: Array, unequal: Array) -> Array:
+def _exact_distance(a: Array, b: Array, unequal: Array) -> Array:
     """The distance of exact values: of 64-bit integers without overflow; 1 if it is undefined."""
     gap = unequal.astype(np.float64)
     if a.dtype.kind in "iu" and unequal.any():

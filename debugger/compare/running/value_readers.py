@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ....runtime.errors import ExecutionError
-from ....runtime.frame import BranchPath, Frame, FrameInternals, frame_reader, values_with_branches
+from ....runtime.frame import BranchPath, Frame, FrameInternals, frame_reader, values_with_branch_paths
 from ....runtime.graph import Array, Loop, TensorType, Value
 from ....runtime.graph.slicing import entry_parts
 from ...frame_protocol import FrameProtocol
@@ -86,7 +86,9 @@ def post_iteration_values(frame: Frame) -> dict[Value, BranchPath]:
     assert loop is not None
     plan = frame_reader(frame).engine.plan
     early = set(pre_condition_values(loop))
-    return {value: path for value, path in values_with_branches(plan, plan.loops[frame.index]) if value not in early}
+    return {
+        value: path for value, path in values_with_branch_paths(plan, plan.loops[frame.index]) if value not in early
+    }
 
 
 def iteration_inputs(frame: FrameProtocol) -> dict[Value, Any]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ....runtime.graph import BackEdge, System, Value
 from ..subscripts import slice_text
 from ..value_names import display_name
-from .terms import (
+from .common_terms import (
     LoopTerms,
     Row,
     TermsContext,
     declaration_text,
-    eager_requirements,
     initial_text,
     is_unit_slicing,
+    post_test_loop_requirements,
     tensor_dtype,
 )
 
@@ -31,7 +31,7 @@ def onnx_terms(context: TermsContext) -> LoopTerms:
         _add_loop_sections(context, terms)
     terms.add_section("captures", context.capture_rows())
     if not is_onnx:
-        terms.requirements += eager_requirements(context)
+        terms.requirements += post_test_loop_requirements(context)
         _add_requirements(context, terms, as_scan)
     return terms
 
@@ -53,7 +53,7 @@ def _add_loop_sections(context: TermsContext, terms: LoopTerms) -> None:
     is_onnx = loop.system is System.ONNX
     if is_onnx:
         trips = '"" (absent: no limit)' if loop.trip_count is None else context.control_input_text(loop.trip_count)
-        if loop.trip_count is not None and not rule.is_counted:
+        if loop.trip_count is not None and not rule.has_iteration_bound:
             trips += " (no limit)"
         condition = '"" (absent: the body\'s condition is ignored)'
         if loop.initial_condition is not None:

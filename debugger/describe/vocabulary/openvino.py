@@ -9,7 +9,7 @@ import numpy as np
 from ....runtime.graph import NO_PORT, BackEdge, Loop, ScanOutput, SlicedInput, System, Value
 from ..termination import all_sliced_inputs
 from ..value_names import display_name
-from .terms import LoopTerms, Row, TermsContext, eager_requirements, tensor_dtype
+from .common_terms import LoopTerms, Row, TermsContext, post_test_loop_requirements, tensor_dtype
 
 
 def openvino_terms(context: TermsContext) -> LoopTerms:
@@ -30,7 +30,7 @@ def openvino_terms(context: TermsContext) -> LoopTerms:
     terms.add_section("back_edges", _back_edge_rows(context))
     if not is_openvino:
         terms.add_section("captures", [(row, _invariant_source(scope)) for row, scope in context.capture_rows()])
-        terms.requirements += eager_requirements(context)
+        terms.requirements += post_test_loop_requirements(context)
         _add_requirements(context, terms, is_iterator)
     return terms
 
@@ -78,7 +78,7 @@ def _input_rows(context: TermsContext, is_iterator: bool) -> Iterator[Row]:
         label = "variable" if number == NO_PORT else f"input {number}"
         rows.append((number, (f"{label} {context.formatter.operand(outer)} → {display_name(inner)}", layout_)))
     yield from (row for _, row in sorted(rows, key=lambda entry: entry[0]))
-    if context.needs_iteration and loop.iteration is not None:
+    if context.reads_iteration_number and loop.iteration is not None:
         yield f"input -1 → {display_name(loop.iteration)}", 'purpose="current_iteration"'
     condition = loop.condition_input
     if condition is not None and condition in context.used_values and context.termination.condition_decides:

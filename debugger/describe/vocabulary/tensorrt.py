@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ....runtime.graph import Graph, If, Loop, System, TensorType, Value, walk
 from ...value_text import dtype_name
-from ..condition import condition_slice
+from ..condition_analysis import condition_slice
 from ..node_text import rank
 from ..termination import all_sliced_inputs
 from ..value_names import display_name
-from .terms import (
+from .common_terms import (
     LoopTerms,
     Row,
     TermsContext,
@@ -82,7 +82,7 @@ def _recurrence_rows(context: TermsContext) -> Iterator[Row]:
     if context.termination.condition_decides and loop.condition is not None and not context.termination.tests_first:
         name = "condition" if loop.condition_input is None else display_name(loop.condition_input)
         yield f"IRecurrence {name}", f"{context.initial_condition()}, then {context.operand(loop.condition)}"
-    if context.needs_iteration and loop.iteration is not None:
+    if context.reads_iteration_number and loop.iteration is not None:
         yield f"IRecurrence {declaration_text(loop.iteration)}", "0, then 1 more each: there is no iteration number"
 
 
@@ -112,7 +112,7 @@ def _output_rows(context: TermsContext) -> Iterator[Row]:
 
 def _add_api_limits(context: TermsContext, terms: LoopTerms) -> None:
     loop, rule = context.loop, context.termination
-    if not rule.is_counted and not rule.condition_decides and rule.initial_condition is True:
+    if not rule.has_iteration_bound and not rule.condition_decides and rule.initial_condition is True:
         terms.unsupported.append(
             "a loop without any trip limit is refused; this one has neither a count nor a condition"
         )
@@ -159,7 +159,7 @@ def _add_api_limits(context: TermsContext, terms: LoopTerms) -> None:
             " word for it: a MAX with 0 before the loop keeps what it means"
         )
     names = ", ".join(display_name(scan.outer) for scan in loop.scan_outputs)
-    if loop.scan_outputs and (rule.condition_decides or not rule.is_counted):
+    if loop.scan_outputs and (rule.condition_decides or not rule.has_iteration_bound):
         terms.requirements.append(
             f"how long {names} gets is known only at the end, and TensorRT wants the length before: take an upper"
             " bound; what lies beyond the last iteration is padding: zeros where it was seen, and not promised"

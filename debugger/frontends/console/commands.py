@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ....runtime.errors import UsageError
 from ...breakpoints.line_table import CODE_LINE_PATTERN
 from ...describe.value_names import mask_quoted
-from ...expression.language import Expression, parse
+from ...expression.expression import Expression, parse
 from ...expression.template import LogTemplate
 from .arguments import parse_integer, reject_arguments
 from .command_registry import COMMANDS, QuitRequest, command

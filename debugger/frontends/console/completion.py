@@ -10,7 +10,7 @@ from ....runtime.errors import UsageError
 from ...breakpoints.symbol_table import SymbolTable
 from ...describe.value_names import mask_quoted, quote
 from ...describe.vocabulary.glossary import glossary
-from ...expression.language import completion_start, completions
+from ...expression.expression import completion_start, completions
 from ...expression.tokens import LOCATION_WORDS, WATCH_WORDS
 from .command_registry import ALIASES, COMMANDS, find_command, split_command
 

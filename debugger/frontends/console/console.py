@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ....runtime.api_boundary import public_class
 from ....runtime.errors import InterruptError, LoopdbgError, UsageError, file_error
-from ....runtime.stable_file import read_text
-from ...expression.language import Expression, ExpressionError, format_value
+from ....runtime.safe_file_reading import read_text
+from ...expression.expression import Expression, ExpressionError, format_value
 from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
 from ...session.session import Session
@@ -148,9 +148,9 @@ class Console:
         """Run lines in sequence."""
         for line in lines:
             self.execute(line)
-        self.end_of_input()
+        self.check_end_of_input()
 
-    def end_of_input(self) -> None:
+    def check_end_of_input(self) -> None:
         """Check the state after the last line.
 
         Raises:
@@ -216,7 +216,7 @@ class Console:
                     raise
                 except LoopdbgError as error:
                     raise UsageError.with_location(f"{path}, line {number}", error) from error
-            self.end_of_input()
+            self.check_end_of_input()
         finally:
             self._open_sources.pop()
 
@@ -227,7 +227,7 @@ class Console:
         for line in next_statement_lines(self.session):
             self.write_line(line)
         if stop.done:
-            for b, reason in self.session.breakpoints.never_evaluated():
+            for b, reason in self.session.breakpoints.never_evaluated_breakpoints():
                 if b.number not in self.untested_reported_elsewhere:
                     self.write_line(f"{b.kind_name} {b.number} ({b.title}) was never tested: {reason}")
         for number, expression in self.displays.items():

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from ....runtime.errors import UsageError
 from ....runtime.text import did_you_mean
-from ...expression.language import ExpressionError, parse
+from ...expression.expression import ExpressionError, parse
 from .command_registry import ALIASES, COMMANDS, ConsoleCommand, find_command, split_command
 
 #: A line with the form of a command: a word, optionally followed by a blank and arguments.

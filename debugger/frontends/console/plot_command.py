@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ....runtime.errors import UsageError
 from ...describe.value_names import mask_quoted
-from ...plots.figure_files import check_suffix, save_figure
+from ...plots.figure_files import check_figure_suffix, save_figure
 from .command_registry import command
 
 if TYPE_CHECKING:
@@ -27,6 +27,6 @@ def _plot(console: Console, rest: str) -> None:
     if not file:
         raise UsageError("plot needs a file to draw into: plot h h.png")
     path = console.file_access.resolve_path(file, "plot")
-    check_suffix(path)
+    check_figure_suffix(path)
     save_figure(plot_over_iterations(console.selected_frame(), name.strip("`") or None), path)
     console.write_line(f"drawn into {path}")

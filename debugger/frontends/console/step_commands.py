@@ -9,7 +9,7 @@ from ....runtime.errors import InputError, UsageError
 from ...scope.frame_scope import FrameScope
 from .arguments import parse_integer, reject_arguments
 from .command_registry import command
-from .map_inputs import map_inputs
+from .restart_inputs import map_inputs
 
 if TYPE_CHECKING:
     from .console import Console

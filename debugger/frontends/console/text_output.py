@@ -12,10 +12,10 @@ from ....runtime.frame import BodyNode, NodeState
 from ....runtime.text import count_text, escape_unprintable, plural, size_text
 from ...breakpoints.collection import Breakpoint, Trigger
 from ...describe.frame_text import back_edge_labels, declared_trip_count, no_limit_reason, position_text
-from ...describe.termination import stop_cause
+from ...describe.termination import loop_end_cause
 from ...describe.value_names import display_name, quote, scan_names, short_name_rows, short_names
 from ...describe.vocabulary.glossary import glossary, glossary_entry
-from ...expression.language import format_value
+from ...expression.expression import format_value
 from ...frame_protocol import FrameReader
 from ...scope.frame_scope import FrameScope
 from ...session.session import Session
@@ -38,7 +38,7 @@ def frame_lines(frame: FrameReader) -> list[str]:
     if frame.condition is not None:
         lines[0] += f", condition {str(frame.condition).lower()}"
     if frame.stopped_by is not None:
-        lines[0] += f", ended by {stop_cause(frame.stopped_by)}"
+        lines[0] += f", ended by {loop_end_cause(frame.stopped_by)}"
     edges = frame.back_edges
     names = [display_name(edge.param) for edge in frame.loop.back_edges]
     width = max(map(len, names), default=0)
@@ -181,7 +181,7 @@ def loop_lines(session: Session) -> list[str]:
     """Lines of the totals of each loop so far."""
     lines = []
     for total in session.totals:
-        ended = "" if total.stopped_by is None else f", last stopped by {stop_cause(total.stopped_by)}"
+        ended = "" if total.stopped_by is None else f", last stopped by {loop_end_cause(total.stopped_by)}"
         entries = f" in {total.entries} entries" if total.entries > 1 else ""
         lines.append(f"{escape_unprintable(total.path)}: {count_text(total.iterations, 'iteration')}{entries}{ended}")
     return lines or ["the model has no loop"]

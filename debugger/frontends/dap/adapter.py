@@ -12,7 +12,7 @@ from typing import Any
 from ....runtime.api_boundary import convert_exception
 from ....runtime.errors import LoopdbgError, UsageError
 from ....runtime.text import escape_unprintable
-from ...expression.language import parse
+from ...expression.expression import parse
 from ...scope.frame_scope import FrameScope
 from ...session.stop import Reason, Stop
 from ..console.command_registry import QuitRequest, find_command, split_command

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...describe.pseudo_code import PseudoCode
-from ...describe.termination import stop_cause
+from ...describe.termination import loop_end_cause
 from ...expression.tokens import quote
 from ...frame_state import FrameState
 from ...session.session import Session
@@ -103,7 +103,7 @@ def _condition(frame: FrameState) -> list[DapVariable]:
     if frame.condition is not None:
         items.append(DapVariable("condition", frame.condition))
     if frame.stopped_by is not None:
-        items.append(DapVariable("ended by", stop_cause(frame.stopped_by)))
+        items.append(DapVariable("ended by", loop_end_cause(frame.stopped_by)))
     return items
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ....runtime.errors import LoopdbgError
 from ....runtime.text import escape_unprintable
-from ...expression.language import format_value
-from ...statistics.tensor_ref import TensorRef
+from ...expression.expression import format_value
+from ...statistics.tensor_statistics import TensorRef
 from ...value_text import dtype_name, value_text
 
 #: Number of elements of a tensor that are sent by default.

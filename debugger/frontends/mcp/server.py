@@ -52,7 +52,7 @@ def create_server(agent: McpTools) -> Any:
             "mcp needs the package mcp, which is not installed: pip install 'loopdbg[mcp]'", name="mcp"
         ) from None
 
-    def with_errors(method: Callable[..., str], error_type: type[Exception] = ToolError) -> Callable[..., str]:
+    def with_one_line_errors(method: Callable[..., str], error_type: type[Exception] = ToolError) -> Callable[..., str]:
         """Convert errors to messages of one line."""
 
         @functools.wraps(method)
@@ -69,11 +69,11 @@ def create_server(agent: McpTools) -> Any:
 
     server = MCPServer("loopdbg", instructions=_INSTRUCTIONS, log_level="ERROR")
     for method in _TOOLS:
-        server.tool()(with_errors(getattr(agent, method.__name__)))
+        server.tool()(with_one_line_errors(getattr(agent, method.__name__)))
     server.resource("loopdbg://source", description="The pseudo-code of the open model.")(
-        with_errors(agent.source, ResourceError)
+        with_one_line_errors(agent.source, ResourceError)
     )
     server.resource("loopdbg://history/{name}", description="A value in each iteration so far.")(
-        with_errors(agent.history, ResourceError)
+        with_one_line_errors(agent.history, ResourceError)
     )
     return server

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ....runtime.errors import UsageError
 from ....runtime.text import count_text, escape_lines
 from ...describe.explain import explain
-from ...expression.language import format_value, parse
+from ...expression.expression import format_value, parse
 from ...scope.frame_scope import FrameScope
 from ...session.session import Session
 from ..console.console import Console

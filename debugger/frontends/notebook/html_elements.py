@@ -29,7 +29,7 @@ padding:.15em .7em .15em 0;text-align:left;vertical-align:top;background:none;co
 .loopdbg-shown .bad{border-left:.3em solid #d9534f;padding-left:.5em}"""
 
 
-def html_page(*parts: str) -> str:
+def html_fragment(*parts: str) -> str:
     """A self-contained HTML fragment with its style."""
     return f'<div class="loopdbg-shown"><style>{_STYLE}</style>{"".join(parts)}</div>'
 

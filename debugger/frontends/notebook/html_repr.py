@@ -13,7 +13,7 @@ from ....runtime.model import LoopNode, LoopTotals, Model, Port, Run
 from ....runtime.text import count_text
 from ...describe.frame_text import back_edge_labels, declared_trip_count, no_limit_reason, position_text
 from ...describe.node_text import NodeFormatter
-from ...describe.termination import stop_cause
+from ...describe.termination import loop_end_cause
 from ...describe.termination_text import termination_sentences
 from ...describe.value_names import display_name, scan_names
 from ...frame_protocol import FrameProtocol, FrameReader
@@ -21,7 +21,16 @@ from ...session.session import Session
 from ...session.session_frames import DisplayValue
 from ...session.stop import Reason, Stop
 from ...value_text import dtype_name, value_text
-from .html_elements import HEATMAP_MAX_SIDE, details, escape_text, heatmap, html_page, paragraph, preformatted, table
+from .html_elements import (
+    HEATMAP_MAX_SIDE,
+    details,
+    escape_text,
+    heatmap,
+    html_fragment,
+    paragraph,
+    preformatted,
+    table,
+)
 
 if TYPE_CHECKING:
     from ...compare.api import Diff
@@ -34,7 +43,7 @@ _FAILURE_REASONS = (Reason.ERROR, Reason.LIMIT, Reason.INTERRUPT)
 
 def render_html(kind: str, value: Any) -> str:
     """The HTML of an object. ``kind``: its kind, since not all packages can import the classes."""
-    return html_page(*_RENDERERS[kind](value))
+    return html_fragment(*_RENDERERS[kind](value))
 
 
 def _model(model: Model) -> Iterator[str]:
@@ -74,7 +83,7 @@ def _run(run: Run) -> Iterator[str]:
 
 
 def _totals(loop: LoopTotals) -> tuple[str, ...]:
-    ended = "" if loop.stopped_by is None else stop_cause(loop.stopped_by)
+    ended = "" if loop.stopped_by is None else loop_end_cause(loop.stopped_by)
     time = f"{loop.seconds * 1e3:.3g} ms" if loop.seconds else ""
     return loop.path, str(loop.iterations), str(loop.entries), ended, time
 
@@ -105,7 +114,7 @@ def _frame(shown: FrameProtocol) -> Iterator[str]:
     trips = declared_trip_count(frame)
     limit = f"trip count {trips}" if trips is not None else no_limit_reason(frame)
     condition = "" if frame.condition is None else f", condition {str(frame.condition).lower()}"
-    ended = "" if frame.stopped_by is None else f", ended by {stop_cause(frame.stopped_by)}"
+    ended = "" if frame.stopped_by is None else f", ended by {loop_end_cause(frame.stopped_by)}"
     yield paragraph(frame.path, f"{position_text(frame)} ({limit}){condition}{ended}")
     names = [display_name(edge.param) for edge in frame.loop.back_edges]
     rows = [

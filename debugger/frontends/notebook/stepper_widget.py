@@ -71,7 +71,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
 
     def do(self, line: str) -> None:
         """Run a console command, as a button or a typed line does."""
-        self._start_line(line, False)
+        self._start_console_line(line, False)
 
     def refresh(self) -> None:
         """Show the current stop, after other cells moved the session."""
@@ -86,11 +86,11 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         elif "hover" in request:
             self._answer_hover(request)
         elif "line" in request:
-            self._start_line(str(request["line"]), bool(request.get("typed")))
+            self._start_console_line(str(request["line"]), bool(request.get("typed")))
 
-    def _start_line(self, line: str, typed: bool) -> None:
+    def _start_console_line(self, line: str, typed: bool) -> None:
         """Run a line; returns when its result is shown, or soon if an event loop can follow it."""
-        self._run_callback(0)
+        self._run_next_callback(0)
         if self._running:
             self._update_state("a loop is running; stop it first")
             return
@@ -98,18 +98,18 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
             self._output_lines.append(f"(loopdbg) {line}")
         self._worker.enqueue(partial(self._execute, line, typed), self._end_move, line)
         self._running = True
-        self._run_callback(_SYNC_WAIT_SECONDS)
+        self._run_next_callback(_SYNC_WAIT_SECONDS)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             while self._running:
-                self._run_callback(None)
+                self._run_next_callback(None)
         else:
             self._show_progress()
             if self._running and (self._follower is None or self._follower.done()):
                 self._follower = loop.create_task(self._follow_move())
 
-    def _run_callback(self, seconds: float | None) -> None:
+    def _run_next_callback(self, seconds: float | None) -> None:
         """Run the next callback, waiting for it; an interrupt of the kernel stops the move."""
         try:
             callback = self._callbacks.get(timeout=seconds)
@@ -124,7 +124,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         while self._running:
             await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
             self._show_progress()
-            self._run_callback(0)
+            self._run_next_callback(0)
 
     def _end_move(self, result: None, error: Exception | None) -> None:
         self._running = False

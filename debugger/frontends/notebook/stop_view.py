@@ -38,7 +38,7 @@ class NotebookStopView:
     def __init__(self, session: Session, stop_state: StopState) -> None:
         self.session, self.stop_state = session, stop_state
         self.frame: FrameState = stop_state.frame
-        source, marked = session.controller.symbols.pseudo_code, session.breakpoints.marked_nodes()
+        source, marked = session.controller.symbols.pseudo_code, session.breakpoints.nodes_with_breakpoints()
         self.listing: Listing = self.frame.listing(source, running=not stop_state.done, breakpoints=marked)
 
     def as_json(self) -> dict[str, Any]:

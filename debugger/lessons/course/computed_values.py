@@ -141,7 +141,7 @@ def _covered_branch_points(run: SceneRun) -> int:
     return 2 + len(set(taken[1:])) if taken else 0
 
 
-def _first_overflow(run: SceneRun) -> int | None:
+def _first_overflow_iteration(run: SceneRun) -> int | None:
     """The iteration of lesson 28 whose result is not twice what it received."""
     pairs = enumerate(zip(run["got"], run["gave"], strict=True))
     return next((k for k, (received, yielded) in pairs if yielded != 2 * received), None)
@@ -228,7 +228,7 @@ COMPUTED_VALUES: ComputedValues = {
     "coverable_branch_points": lambda run: 2 * min(2 * run["n"], 3),
     "written_elements": lambda run: sum(range(1, len(run["rows_last"]) + 1)),
     "exponent": lambda run: int(run["x0"]).bit_length() - 1,
-    "first_overflow": _first_overflow,
+    "first_overflow": _first_overflow_iteration,
     "listed_counts": lambda run: ", ".join(map(str, run["counts"])),
 }
 

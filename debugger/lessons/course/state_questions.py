@@ -9,9 +9,9 @@ import numpy as np
 
 from ....runtime.graph import StoppedBy
 from ....runtime.text import count_text
-from ..learner_state import LearnerState
 from ..question import Feedback, Question, QuestionGenerator, StateQuestion
 from ..scene import Scene, SceneRun
+from ..session_queries import LearnerState
 from .computed_values import COUNTER
 
 _ADD3 = Scene("add3.onnxtxt", {"n": 5, "x0": 0})

@@ -148,7 +148,7 @@ class IrDocument(Document):
             result = net.add_layer("Result", f"{name}/sink")
             result.set("output_names", name.replace(",", "\\,"))
             add_port(result, "input", "0")
-            net.connect(net.output_named(name), (result.get("id"), "0"))
+            net.connect(net.output_port_of_value(name), (result.get("id"), "0"))
 
     def remove_dead(self) -> None:
         self.graph.remove_dead()
@@ -253,7 +253,7 @@ class IrDocument(Document):
         ports = output_ports(layer)
         if len(ports) != 1 or source not in node.inputs:
             return False
-        net.redirect_readers((layer.get("id"), ports[0].get("id")), net.output_named(source))
+        net.redirect_readers((layer.get("id"), ports[0].get("id")), net.output_port_of_value(source))
         net.remove_layer(layer)
         return True
 
@@ -422,7 +422,7 @@ class IrDocument(Document):
         return inner_graphs(node)
 
     def find_node(self, graph: IrGraph, key: str) -> Element:
-        return graph.layer(graph.output_named(key)[0])
+        return graph.layer(graph.output_port_of_value(key)[0])
 
     def describe_node(self, graph: IrGraph, node: Element, path: GraphPath) -> DocumentNode:
         outputs = tuple(port.get("names") for port in output_ports(node) if port.get("names"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ....runtime.atomic_file import discard, write_text
 from ....runtime.text import count_text, escape_lines
-from ...extract.output_folder import write_folder
+from ...extract.output_folder import staging_folder
 from ..initial_candidate import Finding
 from ..interestingness import PeerDisagreement
 from ..reducer import ReductionResult, reduce
@@ -60,7 +60,7 @@ class Repro:
         return escape_lines(self.lines())
 
 
-def _short_timeout(finding: Finding) -> AbstractContextManager[None]:
+def _with_short_timeout(finding: Finding) -> AbstractContextManager[None]:
     """Use a short timeout for tests of a runtime that hangs; the final check uses the full one."""
     predicate = finding.test
     if finding.observation.kind == "hung" and isinstance(predicate, PeerDisagreement):
@@ -85,9 +85,9 @@ def make_repro(
     session = ReductionSession(
         finding.test, finding.candidate, finding.observation, limit=finding.limit, most=most, seconds=seconds, say=say
     )
-    with _short_timeout(finding):
+    with _with_short_timeout(finding):
         reduced = reduce(session)
-    with write_folder(folder, force=True) as temporary:
+    with staging_folder(folder, force=True) as temporary:
         for part in _parts_to_confirm(session, reduced, finding):
             for path in temporary.iterdir():
                 discard(path)

@@ -14,7 +14,7 @@ from ....runtime.child_process import python_command, run_child
 from ....runtime.model import Data, Model
 from ...export_formats.onnx_test_data import write_test_data
 from ...extract.output_folder import TEST_DATA_FOLDER
-from ...peers.command import INPUTS_FOLDER, write_inputs
+from ...peers.external_program import INPUTS_FOLDER, write_inputs
 from ..documents.document import ReductionCandidate
 from ..initial_candidate import Finding, read_document
 from ..interestingness import CommandTest, InterestingnessTest, Observation, PeerDisagreement
@@ -86,14 +86,14 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
     if models[0].suffix == ".onnx":
         built = [document.build_model() for document in candidate.documents]
         _write_test_data(folder, built, candidate.inputs, reduced.observation.outputs)
-    if takes_command(finding.test):
+    if is_shown_by_command(finding.test):
         document = candidate.documents[0]
         write_inputs(folder / INPUTS_FOLDER, candidate.inputs_for(document), document.outputs)
     pack.files += _write_scripts(folder, pack, candidate, reduced.observation, finding, title)
     return pack
 
 
-def takes_command(test: InterestingnessTest) -> bool:
+def is_shown_by_command(test: InterestingnessTest) -> bool:
     """Whether a finding is shown by a program that reads a folder of inputs."""
     return isinstance(test, CommandTest) or (isinstance(test, PeerDisagreement) and test.peer.is_command)
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ....runtime.graph import loops
 from ....runtime.text import count_text, escape_lines, escape_unprintable
-from ...compare.report.runtime_rules import reasons_from_notes, reasons_predicting
-from ...peers.command import INPUTS_FOLDER, OUTPUTS_FOLDER
-from ...peers.command_line import fill_in
+from ...compare.report.runtime_differences import reasons_from_notes, reasons_predicting
+from ...peers.command_template import fill_command_placeholders
+from ...peers.external_program import INPUTS_FOLDER, OUTPUTS_FOLDER
 from ..initial_candidate import Finding
 from ..interestingness import Observation
 from ..reducer import ReductionResult
@@ -170,7 +170,7 @@ def _program_lines(pack: ReproFolder, source: FindingSource) -> list[str]:
     """The command of a peer or a test, for the files of the folder."""
     command = source.command or source.configuration.get("command", "")
     names = {"{model}": pack.models[0].name, "{inputs}": INPUTS_FOLDER, "{outputs}": OUTPUTS_FOLDER}
-    return [f"mkdir -p {OUTPUTS_FOLDER}", fill_in(command, names)] if command else []
+    return [f"mkdir -p {OUTPUTS_FOLDER}", fill_command_placeholders(command, names)] if command else []
 
 
 def _script_results(pack: ReproFolder) -> list[str]:

@@ -21,15 +21,15 @@ import contextvars
 import numpy as np
 
 from ...plan.operator_binder import bind
-from ...plan.kernel_binding import KernelBinding, DynamicExtentBuffer, InputDescriptor, SequenceBuffer, SequenceInput
+from ...plan.binding_result import KernelBinding, DynamicExtentBuffer, InputDescriptor, SequenceBuffer, SequenceInput
 from ...errors import ExecutionError, LoopdbgError, one_line
 from ...graph import MAIN
 from ...kernels.memory_guard import refusal_text, install_guarded_allocator
 from .memory import as_aligned, allocate_buffer, describe_values
 from ...ops.eager import EagerPrimitives
-from ...ops.primitives import NoNativeKernel
+from ...ops.primitive_types import NoNativeKernel
 from ...ops.random_source import RandomSource
-from ...ops.fixed_sizes import violated_fixed_size
+from ...ops.fixed_dimension_detection import violated_fixed_size
 from ...plan.plan import Opcode
 
 np.import_array()

@@ -441,14 +441,14 @@ cdef class Loops:
             self.boundary_observer.prepare(ins.loop, False)
             enter_loop(self.s, ins.loop, trips)
             if LOOPDBG_CHECKED:
-                self.checks.check_boundary(self, ins.loop, self.checks.expect_on_entry(self, ins.loop))
+                self.checks.check_boundary(self, ins.loop, self.checks.expected_boundary_on_entry(self, ins.loop))
         elif ins.kind == NEXT:
             if not can_cross(self.s, self.s.loops + ins.loop):
                 self.prepare_boundary(ins.loop)
                 self.boundary_observer.prepare(ins.loop, True)
             checked = LOOPDBG_CHECKED and boundary_is_checked(self.s.loops + ins.loop)
             if checked:
-                expected = self.checks.expect_after_iteration(self, ins.loop)
+                expected = self.checks.expected_boundary_after_iteration(self, ins.loop)
             cross_boundary(self.s, self.s.loops + ins.loop)
             if checked:
                 self.checks.check_boundary(self, ins.loop, expected)

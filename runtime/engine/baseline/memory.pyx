@@ -21,7 +21,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...graph import node_in_file
 from ...kernels.memory_guard import refusal_text
-from ...plan.kernel_binding import shape_with_capacity
+from ...plan.binding_result import shape_with_capacity
 from ...text import size_text
 
 cdef extern from "mapped_memory.h" nogil:

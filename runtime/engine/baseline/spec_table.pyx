@@ -18,7 +18,7 @@ from .state cimport Family, SpecRun
 
 import math
 
-from ...plan.kernel_binding import shape_with_capacity
+from ...plan.binding_result import shape_with_capacity
 
 # Numbers are C ints.
 cdef int64_t MAX_SPEC = 2**31 - 2**20

@@ -27,7 +27,7 @@ import numpy as np
 from ...plan import operator_binder as binding
 from ...errors import ExecutionError, UsageError, one_line
 from ...ops.eager import EagerPrimitives
-from ...ops.primitives import NoNativeKernel
+from ...ops.primitive_types import NoNativeKernel
 
 np.import_array()
 

@@ -466,7 +466,7 @@ cdef class Checkpoints:
                 memcpy(block, slot.data, slot.nbytes)
                 block += slot.nbytes
             elif layout.storage[k] == LARGE:
-                c.values.append(self.large_tensor_bytes(c, previous, k))
+                c.values.append(self.large_tensor_data(c, previous, k))
             elif layout.storage[k] == REFERENCE:
                 c.values.append(<object>slot.owner)
         edge = c.edges
@@ -484,7 +484,7 @@ cdef class Checkpoints:
                     block += edge.nbytes
                 edge += 1
 
-    cdef bytes large_tensor_bytes(self, Checkpoint c, Checkpoint previous, int k):
+    cdef bytes large_tensor_data(self, Checkpoint c, Checkpoint previous, int k):
         """The bytes of a large tensor, shared with the previous checkpoint if equal."""
         cdef Slot *slot = self.s.slots + k
         cdef bytes stored
@@ -530,7 +530,7 @@ cdef class Checkpoints:
         self.optimizer_base.on_jump()
         self.latest = weakref.ref(c)
 
-    cdef int local_spec(self, SlotLayout layout, int spec) except -2:
+    cdef int engine_spec(self, SlotLayout layout, int spec) except -2:
         """Translate a spec of a checkpoint to this engine's number."""
         if spec <= 0 or layout.specs is self.memory.specs:
             return spec
@@ -550,7 +550,7 @@ cdef class Checkpoints:
             if slot.owner == NULL or not slot.flags & OWN or slot.nbytes < RELEASE_FIRST_MIN_BYTES:
                 continue
             if layout.storage[k] != PART and layout.storage[k] != STALE and \
-                    self.local_spec(layout, layout.spec[k]) != slot.spec:
+                    self.engine_spec(layout, layout.spec[k]) != slot.spec:
                 empty(slot)
                 # Unbind here: restore_slot sees no change of an empty slot.
                 self.memory.unbind_consumers(k)
@@ -567,7 +567,7 @@ cdef class Checkpoints:
         cdef SlotLayout layout = reader.c.layout
         cdef Slot *slot = self.s.slots + k
         cdef int storage = layout.storage[k], flags = layout.flags[k]
-        cdef int spec = self.local_spec(layout, layout.spec[k])
+        cdef int spec = self.engine_spec(layout, layout.spec[k])
         cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
         known = layout.known[k]
         if storage == EMPTY:
@@ -632,8 +632,8 @@ cdef class Checkpoints:
         cdef SlotLayout layout = reader.c.layout
         cdef int storage = layout.storage[s.inner]
         reader.slice += 1
-        s.direct, s.outer_spec = mark.direct, self.local_spec(layout, mark.outer_spec)
-        s.part_spec = self.local_spec(layout, mark.part_spec)
+        s.direct, s.outer_spec = mark.direct, self.engine_spec(layout, mark.outer_spec)
+        s.part_spec = self.engine_spec(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
         if keeps_part_array(storage, reader.c.loops[index].active, mark.direct):
             self.loops.slice_arrays[index, k] = reader.c.values[reader.next_value]
@@ -641,7 +641,7 @@ cdef class Checkpoints:
         if storage == PART or self.s.loops[index].active:
             self.rebase_slice(index, k)
         if storage == PART:
-            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.local_spec(layout, mark.shown_spec), 0)
+            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.engine_spec(layout, mark.shown_spec), 0)
             slot.nbytes = self.memory.specs.nbytes(slot.spec)
             slot.data = s.base + mark.part * s.step
         elif storage == STALE and slot.owner != NULL and slot.spec != 0:
@@ -661,7 +661,7 @@ cdef class Checkpoints:
     cdef int restore_edge(self, CheckpointReader reader, int index, int k) except -1:
         cdef BackEdgeState *e = self.s.loops[index].edges + k
         cdef EdgeSnapshot *mark = reader.c.edges + reader.edge
-        cdef int spec = self.local_spec(reader.c.layout, mark.spec)
+        cdef int spec = self.engine_spec(reader.c.layout, mark.spec)
         reader.edge += 1
         e.previous_in_back = mark.previous_in_back
         if mark.storage == REFERENCE:
@@ -687,7 +687,7 @@ cdef class Checkpoints:
             valid = min(<int64_t>logged[1], mark.count)
         scan.count, scan.nsegments, scan.nbytes = mark.count, mark.nsegments, mark.nbytes
         scan.objects = log is not None and log.objects is not None and mark.count > 0
-        scan.spec = self.local_spec(reader.c.layout, mark.spec)
+        scan.spec = self.engine_spec(reader.c.layout, mark.spec)
         scan.out_count = -1
         if log is None or mark.count == 0 or log.objects is not None:
             self.scans.arrays.pop((index, k), None)

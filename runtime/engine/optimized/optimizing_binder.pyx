@@ -9,10 +9,10 @@ from .shape_ranges.range_bindings cimport MAX_CACHED_BINDINGS, RangeBindings
 from .optimizer_state cimport *
 from .copy_elision.elided_calls cimport detach_readers, restore_copies, elide_copies, materialize_inputs, materialize_slot
 
-from ...ops.primitives import NoNativeKernel
-from ...plan import range_binding
-from ...plan.kernel_binding import DynamicExtentBuffer
-from ...plan.view_binding import bind_with_capacity
+from ...ops.primitive_types import NoNativeKernel
+from ...plan import shape_range_binding
+from ...plan.binding_result import DynamicExtentBuffer
+from ...plan.copy_elision import bind_with_capacity
 from ..baseline import binder as canonical_value
 
 
@@ -77,7 +77,7 @@ cdef class OptimizingBinder(NodeBinder):
             bound = bind_with_capacity(instruction.op, inputs)
         else:
             symbolic, bound, appended = varied
-            ranged, bound = bound, range_binding.at_current_extent(bound, inputs)
+            ranged, bound = bound, shape_range_binding.at_current_extent(bound, inputs)
         if bound.inspected_inputs:
             self.range_bindings.remember_integers(pc, inputs, bound.inspected_inputs)
         if any([isinstance(out, DynamicExtentBuffer) and not self.range_bindings.has_specs_for(out)

@@ -31,7 +31,7 @@ from ...graph import (
     ValueType,
 )
 from ...text import count_text
-from .peer_notes import OnnxProducerMap, loop_notes, scan_notes
+from .deviation_notes import OnnxProducerMap, loop_notes, scan_notes
 
 #: The opset version of helper operators.
 _HELPER_OPSET = 18
@@ -145,7 +145,7 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     optional = tuple(f"scan_{side}_{kind}" for side in sides for kind in ("axes", "directions"))
     _check_attribute_names(attributes, ("num_scan_inputs", *optional), label)
     inputs = _require_values(header.inputs, "input", "is absent; Scan has no optional inputs", label)
-    slices, body = _scan_body(header, inputs, attributes, read_inner, label)
+    slices, body = _read_scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
     scans = len(body.outputs) - states
     input_axes, output_axes, input_directions, output_directions = (
@@ -184,7 +184,7 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     return loop
 
 
-def _scan_body(
+def _read_scan_body(
     header: Node, inputs: Sequence[Value], attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str
 ) -> tuple[int, Graph]:
     """The number of sliced inputs of a Scan, and its body."""
@@ -226,7 +226,7 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
         )
     lengths, *other_inputs = header.inputs
     inputs = _require_values(other_inputs, "input", "is absent; only sequence_lens, the first one, may be", label)
-    slices, body = _scan_body(header, inputs, attributes, read_inner, label)
+    slices, body = _read_scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
     directions = _list_attribute(attributes, "directions", slices, "scan input", label)
 

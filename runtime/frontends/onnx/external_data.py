@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Array
-from ...stable_file import StableFile, file_changed_error, path_inside_folder
+from ...safe_file_reading import StableFile, file_changed_error, path_inside_folder
 from .proto import TensorProto
 
 #: Element types of which several are packed into a byte.

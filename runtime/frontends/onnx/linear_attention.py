@@ -9,7 +9,14 @@ from __future__ import annotations
 from ...errors import ModelError
 from ...graph import TensorType, Value
 from ...ops.axis_arguments import unknown_value_error
-from .function_text import FunctionTextBuilder, as_float32, emit_scan, query_scale, repeat_heads, update_rule_features
+from .attention_function_builder import (
+    FunctionTextBuilder,
+    as_float32,
+    emit_scan,
+    query_scale,
+    repeat_heads,
+    update_rule_features,
+)
 from .proto import FunctionProto
 
 V = Value | None
@@ -48,20 +55,26 @@ def linear_attention(
     text = FunctionTextBuilder()
     rows = text.assign("rows", "Shape", "query", start=0, end=2)
     batch = text.dim_as_list("batch", "query", 0)
-    key_width = text.assign("key_width", "Div", text.dim_as_list("query_row", "query", 2), text.int_list(q_num_heads))
-    value_width = text.assign(
-        "value_width", "Div", text.dim_as_list("value_row", "value", 2), text.int_list(kv_num_heads)
+    key_width = text.assign(
+        "key_width", "Div", text.dim_as_list("query_row", "query", 2), text.int_list_constant(q_num_heads)
     )
-    shared = text.int_list(kv_num_heads)
+    value_width = text.assign(
+        "value_width", "Div", text.dim_as_list("value_row", "value", 2), text.int_list_constant(kv_num_heads)
+    )
+    shared = text.int_list_constant(kv_num_heads)
     queries = as_float32(text, query, "query")
     if q_num_heads < kv_num_heads:
-        heads = text.int_list(q_num_heads)
+        heads = text.int_list_constant(q_num_heads)
         queries = repeat_heads(
-            text, "query", queries, rows, heads, text.int_list(kv_num_heads // q_num_heads), key_width
+            text, "query", queries, rows, heads, text.int_list_constant(kv_num_heads // q_num_heads), key_width
         )
     # Group the query heads by the key head that they share.
     queries = text.reshape(
-        "query_rows", queries, rows, text.int_list(kv_num_heads, max(q_num_heads // kv_num_heads, 1)), key_width
+        "query_rows",
+        queries,
+        rows,
+        text.int_list_constant(kv_num_heads, max(q_num_heads // kv_num_heads, 1)),
+        key_width,
     )
     keys = as_float32(text, key, "key")
     key_row, query_row = _width(key), _width(query)
@@ -72,16 +85,19 @@ def linear_attention(
     values = as_float32(text, value, "value")
     sequences = {
         "query_t": text.assign("queries", "Mul", queries, query_scale(text, scale, key_width)),
-        "key_t": text.reshape("keys", keys, rows, shared, key_width, text.int_list(1)),
-        "value_t": text.reshape("values", values, rows, text.int_list(kv_num_heads, 1), value_width),
+        "key_t": text.reshape("keys", keys, rows, shared, key_width, text.int_list_constant(1)),
+        "value_t": text.reshape("values", values, rows, text.int_list_constant(kv_num_heads, 1), value_width),
     }
     if gated:
         decay_factor = text.assign("share", "Exp", as_float32(text, decay, "decay"))
         per_head = text.assign("decay_width", "Div", text.dim_as_list("decay_row", "decay", 2), shared)
-        sequences["decay_t"] = text.reshape("decays", decay_factor, rows, shared, per_head, text.int_list(1))
+        sequences["decay_t"] = text.reshape("decays", decay_factor, rows, shared, per_head, text.int_list_constant(1))
     if delta:
         sequences["beta_t"] = text.reshape(
-            "betas", as_float32(text, beta, "beta"), text.assign("beta_dims", "Shape", "beta"), text.int_list(1, 1)
+            "betas",
+            as_float32(text, beta, "beta"),
+            text.assign("beta_dims", "Shape", "beta"),
+            text.int_list_constant(1, 1),
         )
     if past_state is None:
         shape = text.assign("state_shape", "Concat", batch, shared, key_width, value_width, axis=0)
@@ -89,7 +105,7 @@ def linear_attention(
     else:
         state = as_float32(text, past_state, "past_state")
     emit_scan(text, update_rule, state, sequences, turned=False, kept=False, deltas=False)
-    total = text.assign("output_width", "Mul", text.int_list(max(q_num_heads, kv_num_heads)), value_width)
+    total = text.assign("output_width", "Mul", text.int_list_constant(max(q_num_heads, kv_num_heads)), value_width)
     # The scan output of a loop without steps has no known shape.
     rows_output = text.reshape("output_rows", "output_steps", rows, total, allowzero=1)
     text.assign("output", "CastLike", rows_output, "query")
@@ -169,7 +185,7 @@ def gated_delta_net(
     values = layout.input_rows("value", value, "value_heads", "value_width")
     if qk_l2_norm:
         queries, keys = (_normalize(text, name, x) for name, x in (("query", queries), ("key", keys)))
-    unit = text.int_list(1)
+    unit = text.int_list_constant(1)
     sequences = {
         "query_t": text.assign(
             "queries",
@@ -186,7 +202,9 @@ def gated_delta_net(
         betas = layout.input_rows("beta", beta, "value_heads", unit, unit)
         sequences["beta_t"] = text.assign("betas", "Sigmoid", betas) if beta_activation == "sigmoid" else betas
     if cu_seqlens is not None:
-        sequences["there_t"] = text.reshape("there_rows", "there", layout.leading_shape, text.int_list(1, 1, 1))
+        sequences["there_t"] = text.reshape(
+            "there_rows", "there", layout.leading_shape, text.int_list_constant(1, 1, 1)
+        )
     state = "initial_state"
     if initial_state is None:
         shape = text.assign("state_shape", "Concat", "batch", "value_heads", "value_width", "key_width", axis=0)
@@ -197,7 +215,7 @@ def gated_delta_net(
     text.assign("final_state", "Identity", "final")
     if capture:
         parts = [("decays", sequences["decay_t"]), ("keys", keys), ("entered", "entered_steps")]
-        _state_update(text, layout, parts, capture, state_update_active)
+        _emit_state_update(text, layout, parts, capture, state_update_active)
     inputs = ("query", "key", "value", "cu_seqlens", "decay", "beta", "initial_state", "a_log", "dt_bias")
     outputs = ("output", "final_state", *(("state_update",) if capture else ()))
     return text.build_function("GatedDeltaNet", (*inputs, "capture_count", "state_update_active"), outputs)
@@ -215,7 +233,7 @@ class _RequestRows:
                 text.dim_as_list(name, "initial_state", axis)
             value_row = text.assign("value_row", "Mul", "value_heads", "value_width")
             key_rows = text.assign("others_row", "Sub", text.dim_as_list("row", "query", -1), value_row)
-            key_row = text.assign("key_row", "Div", key_rows, text.int_list(2))
+            key_row = text.assign("key_row", "Div", key_rows, text.int_list_constant(2))
             text.assign("heads", "Div", key_row, "key_width")
             sizes = text.assign("sizes", "Concat", key_row, key_row, value_row, axis=0)
             self.packed_inputs = {"query": "query_part", "key": "key_part", "value": "value_part"}
@@ -231,7 +249,7 @@ class _RequestRows:
             if initial_state is not None:
                 text.dim_as_list("batch", "initial_state", 0)
             elif self.ragged:
-                text.assign("batch", "Sub", text.dim_as_list("bounds", "cu_seqlens", 0), text.int_list(1))
+                text.assign("batch", "Sub", text.dim_as_list("bounds", "cu_seqlens", 0), text.int_list_constant(1))
             else:
                 text.dim_as_list("batch", "query", 0)
         text.assign("total", "ReduceProd", "outside", keepdims=1)
@@ -245,18 +263,22 @@ class _RequestRows:
     def _build_ragged_index(self) -> None:
         """Emit ``index``, the row numbers of each request, and ``there``, the mask of valid rows."""
         text = self.text
-        begins = text.assign("begins", "Slice", "cu_seqlens", text.int_list(0), text.int_list(-1))
-        ends = text.assign("ends", "Slice", "cu_seqlens", text.int_list(1), text.int_list(_END_OF_AXIS))
+        begins = text.assign("begins", "Slice", "cu_seqlens", text.int_list_constant(0), text.int_list_constant(-1))
+        ends = text.assign(
+            "ends", "Slice", "cu_seqlens", text.int_list_constant(1), text.int_list_constant(_END_OF_AXIS)
+        )
         lengths = text.assign("lengths", "Cast", text.assign("spans", "Sub", ends, begins), to=7)
         longest = text.assign("longest", "ReduceMax", lengths, keepdims=0)
         zero = text.assign("zero", "Constant", value_int=0)
         positions = text.assign("places", "Range", zero, longest, text.assign("one", "Constant", value_int=1))
         first = text.assign(
-            "first_row", "Unsqueeze", text.assign("begins_wide", "Cast", begins, to=7), text.int_list(1)
+            "first_row", "Unsqueeze", text.assign("begins_wide", "Cast", begins, to=7), text.int_list_constant(1)
         )
-        text.assign("there", "Less", positions, text.assign("length_column", "Unsqueeze", lengths, text.int_list(1)))
+        text.assign(
+            "there", "Less", positions, text.assign("length_column", "Unsqueeze", lengths, text.int_list_constant(1))
+        )
         text.assign("index", "Where", "there", text.assign("index_beyond", "Add", first, positions), zero)
-        text.assign("rows", "Reshape", longest, text.int_list(1))
+        text.assign("rows", "Reshape", longest, text.int_list_constant(1))
 
     def input_rows(self, name: str, value: V, *dims: str) -> str:
         """An input as ``[batch, rows, *dims]`` of float32."""
@@ -276,9 +298,13 @@ class _RequestRows:
         text = self.text
         if not self.ragged:
             return text.reshape("output_tokens", x, "outside", "value_heads", "value_width", allowzero=1)
-        flat = text.reshape("output_flat", x, text.int_list(-1), "value_heads", "value_width")
+        flat = text.reshape("output_flat", x, text.int_list_constant(-1), "value_heads", "value_width")
         return text.assign(
-            "output_tokens", "Compress", flat, text.assign("there_flat", "Reshape", "there", text.int_list(-1)), axis=0
+            "output_tokens",
+            "Compress",
+            flat,
+            text.assign("there_flat", "Reshape", "there", text.int_list_constant(-1)),
+            axis=0,
         )
 
 
@@ -288,7 +314,7 @@ _END_OF_AXIS = 2**31
 
 def _normalize(text: FunctionTextBuilder, name: str, x: str) -> str:
     """Normalize vectors to length 1."""
-    squares = text.assign(f"{name}_squares", "ReduceSumSquare", x, text.int_list(-1), keepdims=1)
+    squares = text.assign(f"{name}_squares", "ReduceSumSquare", x, text.int_list_constant(-1), keepdims=1)
     epsilon = text.assign(f"{name}_least", "Constant", value_float=_NORM_EPSILON)
     length = text.assign(f"{name}_length", "Sqrt", text.assign(f"{name}_sum", "Add", squares, epsilon))
     return text.assign(f"{name}_unit", "Div", x, length)
@@ -296,39 +322,46 @@ def _normalize(text: FunctionTextBuilder, name: str, x: str) -> str:
 
 def _decay_factors(text: FunctionTextBuilder, layout: _RequestRows, decay: V, activation: str, low: float) -> str:
     """The decay factor of a state in each step: ``[batch, rows, heads, 1, width or 1]``."""
-    x = layout.input_rows("decay", decay, "value_heads", text.int_list(-1))
+    x = layout.input_rows("decay", decay, "value_heads", text.int_list_constant(-1))
     if activation != "none":
         biased = text.assign(
-            "decay_moved", "Add", x, text.reshape("decay_bias", "dt_bias", "value_heads", text.int_list(-1))
+            "decay_moved", "Add", x, text.reshape("decay_bias", "dt_bias", "value_heads", text.int_list_constant(-1))
         )
-        speed = text.assign("speed", "Exp", text.reshape("speed_log", "a_log", "value_heads", text.int_list(1)))
+        speed = text.assign(
+            "speed", "Exp", text.reshape("speed_log", "a_log", "value_heads", text.int_list_constant(1))
+        )
         if activation in ("softplus", "qwen"):
             slope = text.assign("slope", "Mul", speed, text.assign("softplus", "Softplus", biased))
             x = text.assign("decay_log", "Neg", slope)
         else:
             part = text.assign("part", "Sigmoid", text.assign("fast", "Mul", speed, biased))
             x = text.assign("decay_log", "Mul", text.assign("lowest", "Constant", value_float=float(low)), part)
-    return text.assign("decays", "Unsqueeze", text.assign("share", "Exp", x), text.int_list(3))
+    return text.assign("decays", "Unsqueeze", text.assign("share", "Exp", x), text.int_list_constant(3))
 
 
-def _state_update(
+def _emit_state_update(
     text: FunctionTextBuilder, layout: _RequestRows, parts: list[tuple[str, str]], capacity: int, active: V
 ) -> None:
     """Emit ``state_update``: the first ``capacity`` rows of decays, keys and deltas, zero-padded."""
     flat = []
     for name, x in parts:
-        row = text.reshape(f"{name}_flat", x, layout.leading_shape, text.int_list(-1))
+        row = text.reshape(f"{name}_flat", x, layout.leading_shape, text.int_list_constant(-1))
         width = text.dim_as_list(f"{name}_width", row, 2)
         padding = text.assign(
             f"{name}_room",
             "ConstantOfShape",
-            text.assign(f"{name}_room_shape", "Concat", "batch", text.int_list(capacity), width, axis=0),
+            text.assign(f"{name}_room_shape", "Concat", "batch", text.int_list_constant(capacity), width, axis=0),
         )
         padded = text.assign(f"{name}_longer", "Concat", row, padding, axis=1)
         first = text.assign(
-            f"{name}_first", "Slice", padded, text.int_list(0), text.int_list(capacity), text.int_list(1)
+            f"{name}_first",
+            "Slice",
+            padded,
+            text.int_list_constant(0),
+            text.int_list_constant(capacity),
+            text.int_list_constant(1),
         )
-        flat.append(text.reshape(f"{name}_captured", first, "batch", text.int_list(-1)))
+        flat.append(text.reshape(f"{name}_captured", first, "batch", text.int_list_constant(-1)))
     if active is None:
         text.assign("state_update", "Concat", *flat, axis=1)
         return

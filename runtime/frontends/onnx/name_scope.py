@@ -10,7 +10,7 @@ from ...record import record
 from ...text import did_you_mean
 from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from .proto_decoding import canonical_domain, value_type
-from .unsupported_types import unsupported_type
+from .unsupported_types import unsupported_type_text
 
 #: (domain, name, overload).
 FunctionKey = tuple[str, str, str]
@@ -105,7 +105,7 @@ class NameScope:
         Raises:
             UnsupportedError: an unknown element type.
         """
-        unsupported = "" if declared is None else unsupported_type(declared)
+        unsupported = "" if declared is None else unsupported_type_text(declared)
         if unsupported:
             self.unsupported[value] = unsupported
         elif declared is not None:

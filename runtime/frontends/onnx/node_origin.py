@@ -53,11 +53,11 @@ def node_origin_source(proto: NodeProto, call: OriginSource) -> OriginSource:
     if not entries and not proto.doc_string and (call is not UNKNOWN_ORIGIN or "/" not in proto.name):
         return call
     return LazyNodeOrigin(
-        [entry if type(entry) is bytes else _entry_bytes(entry) for entry in entries], proto.doc_string, proto.name
+        [entry if type(entry) is bytes else _copy_small_bytes(entry) for entry in entries], proto.doc_string, proto.name
     )
 
 
-def _entry_bytes(data: Any) -> bytes:
+def _copy_small_bytes(data: Any) -> bytes:
     """A copy of the bytes, so that the model can be freed; empty for a large slice of a file."""
     return bytes(data) if isinstance(data, memoryview) and len(data) <= _MAX_ENTRY_BYTES else b""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...graph import Array
-from ...stable_file import FileSlice
+from ...safe_file_reading import FileSlice
 from .wire_format import DecodeError, define_messages
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ __all__ = [
     "StringStringEntryProto",
     "TensorProto",
     "TypeProto",
-    "as_own_model",
+    "convert_onnx_package_model",
     "copy_raw_data",
 ]
 
@@ -113,7 +113,7 @@ def copy_raw_data(tensor: TensorProto) -> Array:
     return out
 
 
-def as_own_model(message: Any) -> ModelProto:
+def convert_onnx_package_model(message: Any) -> ModelProto:
     """Convert a model of the onnx package to this module's class."""
     if isinstance(message, ModelProto):
         return message

@@ -19,6 +19,7 @@ from ...ops.onnx_schemas import schema_for
 from ...ops.registry import attribute_kinds, attribute_kinds_of
 from ..recurrent import layer_function
 from .external_data import ExternalDataReader
+from .microsoft_recurrent_functions import function_builder
 from .proto import (
     ATTRIBUTE_KINDS,
     AttributeProto,
@@ -29,7 +30,6 @@ from .proto import (
     TypeProto,
     copy_raw_data,
 )
-from .recurrent_functions import function_builder
 
 
 def canonical_domain(name: str) -> str:

@@ -19,19 +19,19 @@ import numpy as np
 from ...errors import ErrorFields, LoopdbgError, ModelError, UnsupportedError, file_error, one_line
 from ...graph import ANY_TYPE, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
 from ...ops.type_constraints import find_mixed_types
-from ...stable_file import StableFile
+from ...safe_file_reading import StableFile
 from ...text import count_text
 from ..recurrent import expand_recurrent_operators
 from . import control_flow
+from .deviation_notes import OnnxProducerMap, graph_notes, hidden_name_note
 from .expansion_limits import check_expanded_size, check_text_depth
 from .external_data import ExternalDataReader
-from .function_bodies import InferredTypes, function_body_for
 from .name_scope import FunctionCallContext, FunctionKey, NameScope, all_names, function_key
-from .nchwc_layout import NCHWC_DOMAIN, infer_block_channels, native_block_channels, with_block_channels
+from .nchwc_block_size import NCHWC_DOMAIN, infer_block_channels, native_block_channels, with_block_channels
 from .node_order import topological_node_order
 from .node_origin import node_origin_source
-from .peer_notes import OnnxProducerMap, graph_notes, hidden_name_note
-from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, as_own_model
+from .operator_function_bodies import InferredTypes, function_body_for
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, convert_onnx_package_model
 from .proto_decoding import canonical_domain, decode_attributes, sparse_to_array, tensor_to_array
 from .unsupported_types import UnsupportedTypePruner
 
@@ -81,7 +81,7 @@ def _parse_model(file: StableFile, fmt: str, path_text: str) -> ModelProto:
     except (OSError, MemoryError):
         raise
     except Exception as error:  # each of the four parsers has its own error classes
-        reason = _printable(one_line(error))
+        reason = _escape_message(one_line(error))
         raise ModelError(
             f"{path_text}: not an ONNX model in {fmt} form: {reason}; {_parse_failure_hint(start, fmt)}"
         ) from None
@@ -113,7 +113,7 @@ def _parse_text(data: bytes, file_format: str) -> ModelProto:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-        return as_own_model(onnx.load_model_from_string(data, format=file_format))
+        return convert_onnx_package_model(onnx.load_model_from_string(data, format=file_format))
 
 
 def _parse_failure_hint(start: bytes, file_format: str) -> str:
@@ -144,7 +144,7 @@ def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Gra
         ModelError: the specification rejects the model.
         UnsupportedError: a valid model with an unsupported feature.
     """
-    model = as_own_model(model)
+    model = convert_onnx_package_model(model)
     try:
         for proto in (model.graph, *model.functions):
             for name in all_names(proto):
@@ -160,12 +160,12 @@ def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Gra
         expand_recurrent_operators(graph)
         return graph
     except LoopdbgError as error:
-        raise type(error)(f"{label}: {_printable(error.what)}", error.remedy, **error.fields) from None
+        raise type(error)(f"{label}: {_escape_message(error.what)}", error.remedy, **error.fields) from None
     except RecursionError:
         raise UnsupportedError(f"{label}: its graphs are nested too deeply") from None
 
 
-def _printable(message: str) -> str:
+def _escape_message(message: str) -> str:
     """Escape unprintable characters, so that names of a damaged file cannot break lines or control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ...child_process import call_command, run_child
+from ...child_process import command_calling_function, run_child
 
 #: Limit for CPU time, which does not depend on the load of the machine.
 _CPU_LIMIT_SECONDS = 20
@@ -20,7 +20,9 @@ def call_in_subprocess(function: Callable[[Any], Any], argument: Any) -> Any:
     """Call a module-level function in a new interpreter; None where it raised, crashed or timed out."""
     with suppress(Exception):
         request = pickle.dumps((_CPU_LIMIT_SECONDS, function, argument))
-        completed = run_child(call_command(__name__, _child_main.__name__), data=request, timeout=_TIMEOUT_SECONDS)
+        completed = run_child(
+            command_calling_function(__name__, _child_main.__name__), data=request, timeout=_TIMEOUT_SECONDS
+        )
         if completed is not None and completed.returncode == 0:
             return pickle.loads(completed.stdout)
     return None

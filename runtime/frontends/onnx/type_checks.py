@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import LoopdbgError
 from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_in_file
 from ...ops.onnx_schemas import schema_for
-from ...stable_file import open_regular_file
+from ...safe_file_reading import open_regular_file
 from .name_scope import GraphPath
 from .proto import AttributeProto, GraphProto
 from .proto_decoding import value_type

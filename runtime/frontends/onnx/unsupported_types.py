@@ -18,14 +18,14 @@ _MAP_OPERATORS = {
 }
 
 
-def unsupported_type(proto: TypeProto) -> str:
+def unsupported_type_text(proto: TypeProto) -> str:
     """The text of an unsupported type, ``seq(map(int64,float32))``; empty for other types."""
     kind = proto.WhichOneof("value")
     if kind == "sequence_type":
-        element = unsupported_type(proto.sequence_type.elem_type)
+        element = unsupported_type_text(proto.sequence_type.elem_type)
         return element and f"seq({element})"
     if kind == "optional_type":
-        element = unsupported_type(proto.optional_type.elem_type)
+        element = unsupported_type_text(proto.optional_type.elem_type)
         return element and f"optional({element})"
     if kind == "map_type":
         return f"map({_element_type_text(proto.map_type.key_type)},{_map_value_text(proto.map_type.value_type)})"
@@ -37,7 +37,7 @@ def unsupported_type(proto: TypeProto) -> str:
 def _map_value_text(proto: TypeProto) -> str:
     if proto.WhichOneof("value") == "tensor_type":
         return _element_type_text(proto.tensor_type.elem_type)
-    return unsupported_type(proto) or "?"
+    return unsupported_type_text(proto) or "?"
 
 
 def _element_type_text(code: int) -> str:
@@ -102,14 +102,14 @@ class UnsupportedTypePruner:
         for node in graph.nodes:
             for _, inner in bodies(node):
                 self._prune_nodes(inner)
-            cause = self._cause(node)
+            cause = self._exclusion_cause(node)
             if cause is None:
                 remaining.append(node)
             else:
                 self.causes.update((value, cause) for value in node.outputs if value is not None)
         graph.nodes = remaining
 
-    def _cause(self, node: Node) -> _ExclusionCause | None:
+    def _exclusion_cause(self, node: Node) -> _ExclusionCause | None:
         """Why a node cannot run; None where it can."""
         reason = _MAP_OPERATORS.get((node.domain, node.op_type))
         if not self.types and not self.causes and reason is None:

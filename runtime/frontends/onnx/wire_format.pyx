@@ -14,7 +14,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from ...stable_file import StableFile, FileSlice
+from ...safe_file_reading import StableFile, FileSlice
 
 #: Limit for the nesting of messages, as in protobuf's own implementations.
 cdef int MAX_DEPTH = 100

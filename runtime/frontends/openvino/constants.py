@@ -15,7 +15,7 @@ import numpy as np
 from ... import dtypes
 from ...errors import ModelError, UnsupportedError, one_line
 from ...graph import Array, TensorType
-from ...stable_file import StableFile
+from ...safe_file_reading import StableFile
 from .ir_document import IrLayer, IrXml
 
 Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
@@ -97,7 +97,7 @@ class IrConstantReader:
             needed = -(-count // packing[1]) * packing[2]
         raw = self._constant_bytes(layer, needed, declared)
         if packing:
-            array = _unpack(type_text, raw)[:count].astype(dtype)
+            array = _unpack_sub_byte(type_text, raw)[:count].astype(dtype)
         elif is_nibbles:
             array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
             # ml_dtypes stores a four-bit number in a byte and reads only the low four bits.
@@ -189,7 +189,7 @@ def _element_type_text(layer: IrLayer) -> str:
     return layer.data.get("element_type") or (port.precision if port else None) or ""
 
 
-def _unpack(type_text: str, raw: Bytes) -> Array:
+def _unpack_sub_byte(type_text: str, raw: Bytes) -> Array:
     """Unpack numbers that are not whole bytes (docs/semantics.md 7.2)."""
     if type_text in ("u1", "bin"):
         return np.unpackbits(raw)

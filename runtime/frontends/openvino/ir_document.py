@@ -15,7 +15,7 @@ from lxml import etree
 
 from ...errors import ErrorFields, ModelError, UnsupportedError, file_error, one_line
 from ...record import record
-from ...stable_file import StableFile
+from ...safe_file_reading import StableFile
 
 Element = Any  # lxml.etree._Element; lxml has no type information of its own
 #: A port of a layer: (layer id, port id).

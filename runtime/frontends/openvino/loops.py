@@ -23,8 +23,8 @@ from ...graph import (
     Value,
 )
 from ...record import record
+from .deviation_notes import loop_notes
 from .ir_document import BackEdgeEntry, IrLayer, IrNetwork, IrXml, PortMapEntry, format_ids
-from .peer_notes import loop_notes
 
 
 @record(frozen=True)
@@ -125,8 +125,8 @@ class LoopBuilder:
         edges = self._back_edges()
         if self.is_loop:
             self.loop.minus_one_is_no_limit = True
-            self.loop.trip_count = self._special_input(0, "trip count")
-            self.loop.initial_condition = self._special_input(1, "execution condition")
+            self.loop.trip_count = self._trip_count_or_condition_input(0, "trip count")
+            self.loop.initial_condition = self._trip_count_or_condition_input(1, "execution condition")
             self.loop.condition = self._condition(output_entries)
         ports = self._parameters(input_entries, edges)
         scans = self._outputs(output_entries)
@@ -137,11 +137,11 @@ class LoopBuilder:
                 isinstance(edge.initial, SlicedInput) for edge in self.loop.back_edges
             )
             if not self.loop.counted_by_slices:
-                self.loop.fixed_trips = self._fixed_trips(scans)
+                self.loop.fixed_trips = self._fixed_trip_count(scans)
         self.loop.notes = loop_notes(self.loop, ports)
         return self.loop
 
-    def _special_input(self, rank: int, role: str) -> Value:
+    def _trip_count_or_condition_input(self, rank: int, role: str) -> Value:
         """Loop-5's first two inputs, by the order of the ports."""
         ports = self.layer.inputs
         if rank >= len(ports) or ports[rank].id not in self.inputs:
@@ -211,7 +211,7 @@ class LoopBuilder:
             if id in iteration:
                 # Other inputs of it have no effect, as in OpenVINO.
                 if edge is not None:
-                    self._carried_iteration(id, parameter, edge)
+                    self._carry_iteration_number(id, parameter, edge)
                 continue
             if len(entries) > 1:
                 raise self.document.error(
@@ -220,7 +220,7 @@ class LoopBuilder:
                     name=self._parameter_name(id),
                 )
             if entries:
-                self._feed_parameter(entries[0], parameter, edge)
+                self._connect_parameter(entries[0], parameter, edge)
             elif edge is not None:
                 raise self.document.error(
                     edge.element,
@@ -241,7 +241,7 @@ class LoopBuilder:
         inputs = [entry for entry in inputs if entry.external >= 0 and entry.internal not in iteration]
         return {self.body.parameters[entry.internal]: entry.external for entry in inputs}
 
-    def _feed_parameter(self, entry: PortMapEntry, parameter: Value, edge: BackEdgeEntry | None) -> None:
+    def _connect_parameter(self, entry: PortMapEntry, parameter: Value, edge: BackEdgeEntry | None) -> None:
         """Connect a Parameter to an outer value: sliced, carried, both, or invariant."""
         outer = outer_value(self.document, self.layer, entry, self.inputs)
         source: Value | SlicedInput = outer
@@ -300,7 +300,7 @@ class LoopBuilder:
             if id not in edges:
                 self.loop.iteration = parameter
 
-    def _carried_iteration(self, id: int, parameter: Value, edge: BackEdgeEntry) -> None:
+    def _carry_iteration_number(self, id: int, parameter: Value, edge: BackEdgeEntry) -> None:
         """Carry a current iteration with a back edge, from 0, as OpenVINO's CPU plugin does."""
         declared = parameter.type
         assert isinstance(declared, TensorType)
@@ -365,7 +365,7 @@ class LoopBuilder:
             )
         return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
 
-    def _fixed_trips(self, scans: list[PortMapEntry]) -> int:
+    def _fixed_trip_count(self, scans: list[PortMapEntry]) -> int:
         """The trip count of a TensorIterator without sliced inputs.
 
         It follows from the first concatenated output, by default 1.

@@ -52,7 +52,7 @@ def build_graph(kind: type[_Kind], document: IrXml, weights: Path | None) -> tup
         scope = builder.build_scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
-    _name_inputs(document, scope)
+    _set_input_names(document, scope)
     graph.output_names = _output_names(document, scope)
     builder.variables.connect(graph)
     try:
@@ -104,7 +104,7 @@ class IrGraphBuilder:
         for layer in self._topological_order(network):
             graph.nodes.append(self._build_node(layer, network, values, graph))
             if len(layer.outputs) > 1:
-                _name_outputs(layer, network, values, graph.nodes[-1])
+                _set_output_names(layer, network, values, graph.nodes[-1])
         for layer in network.layers.values():
             if layer.kind == "result":
                 source = network.sources.get((layer.id, layer.inputs[0].id)) if layer.inputs else None
@@ -324,7 +324,7 @@ def _make_names_unique(graph: Graph, used: set[str], known: Collection[Value] = 
                 _make_names_unique(inner, set(used), {*known, *values})
 
 
-def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], node: Node) -> None:
+def _set_output_names(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], node: Node) -> None:
     """Name a layer's outputs after their tensors, where the name is not a number and not used in its network or, for a
     loop, in its body."""
     used = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
@@ -336,7 +336,7 @@ def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, V
         used.add(value.name)
 
 
-def _any_name(document: IrXml, layer: IrLayer, port: PortKey, layer_name: str) -> str:
+def _first_tensor_name(document: IrXml, layer: IrLayer, port: PortKey, layer_name: str) -> str:
     """OpenVINO's ``any_name`` of a tensor: the alphabetically first of its names.
 
     IR v10 adds the layer's own name to them (observed in 2026.4), v11 does not.
@@ -346,7 +346,7 @@ def _any_name(document: IrXml, layer: IrLayer, port: PortKey, layer_name: str) -
     return min(known, default=layer_name)
 
 
-def _name_inputs(document: IrXml, scope: LayerScope) -> None:
+def _set_input_names(document: IrXml, scope: LayerScope) -> None:
     """Set the names of the model's inputs to OpenVINO's; the tensor's other names and the layer's name become
     aliases."""
     used: dict[str, IrLayer] = {}
@@ -354,7 +354,7 @@ def _name_inputs(document: IrXml, scope: LayerScope) -> None:
     for id, value in scope.parameters.items():
         layer = scope.network.layers[id]
         if layer.outputs:
-            value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
+            value.name = _first_tensor_name(document, layer, (id, layer.outputs[0].id), layer.name)
             aliases |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
         if value.name in used:
             raise document.error(
@@ -372,7 +372,7 @@ def _output_names(document: IrXml, scope: LayerScope) -> list[str]:
         source = scope.network.sources[id, layer.inputs[0].id]
         producer = scope.network.layers[source[0]]
         fallback = producer.name if len(producer.outputs) == 1 else value.name
-        name = _any_name(document, producer, source, fallback)
+        name = _first_tensor_name(document, producer, source, fallback)
         dedicated = split_tensor_names(layer.element.get("output_names"))
         if dedicated and document.version > 10:
             name = min(dedicated)

@@ -12,7 +12,7 @@ from ...errors import ModelError
 from ...graph import System, TensorType, Value
 from ...ops.openvino_recurrent_cells import CellAttributes
 from ...ops.recurrent_cells import CellStep, parse_activations
-from ...ops.recurrent_layout import (
+from ...ops.recurrent_prologue_epilogue import (
     RecurrentLayout,
     onnx_weights,
     openvino_weights,

@@ -29,7 +29,7 @@ from ...graph import (
 )
 from ...ops.eager import EagerPrimitives
 from ...ops.recurrent_cells import STATE_NAMES, CellStep
-from ...ops.recurrent_layout import (
+from ...ops.recurrent_prologue_epilogue import (
     QUANTIZED_INPUTS,
     direction_weights,
     initial_states,
@@ -253,13 +253,13 @@ class RecurrentLowering:
         else:
             loop.outputs = list(last)
         loop.derived_from = (
-            f"{node.op_type} '{node.name}' ({self._specification()}), {'reverse' if backward else 'forward'}"
+            f"{node.op_type} '{node.name}' ({self._specification_name()}), {'reverse' if backward else 'forward'}"
         )
         if step.kind == "GRU":  # frameworks disagree about it
             loop.derived_from += f", linear_before_reset={int(step.linear_before_reset)}"
         return loop
 
-    def _specification(self) -> str:
+    def _specification_name(self) -> str:
         """The specification of the operator: ``ONNX LSTM-14``."""
         node = self.node
         if self.graph.system is System.OPENVINO:

@@ -54,7 +54,7 @@ def check_nesting(nesting: Nesting) -> None:
                     f"the count, {limit.required_input(0)}, is computed inside the loop that it limits", name="count"
                 )
             if limit.kind is TripLimit.WHILE:
-                _check_while(limit)
+                _check_while_condition(limit)
         for iterator in loop.iterators:
             if within(iterator.required_input(0)):
                 raise iterator.error(
@@ -109,7 +109,7 @@ def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str) -> None
         )
 
 
-def _check_while(limit: ITripLimitLayer) -> None:
+def _check_while_condition(limit: ITripLimitLayer) -> None:
     """Check the layers that compute the condition, up to the recurrences of its own loop."""
     for layer in _sources(limit._inputs, IRecurrenceLayer):
         if isinstance(layer, IRecurrenceLayer):

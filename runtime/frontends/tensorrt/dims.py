@@ -83,7 +83,7 @@ class Dims(_IntSequence):
     __hash__ = None
 
 
-def sizes_of(shape: Any, label: str) -> tuple[int, ...]:
+def sizes_from_shape(shape: Any, label: str) -> tuple[int, ...]:
     """Convert a script's shape: Dims, or any sequence of integers.
 
     Raises:
@@ -126,6 +126,6 @@ class Permutation(_IntSequence):
     """An order of axes: axis k of the result is axis ``order[k]``. The length is always eight, as in TensorRT."""
 
     def __init__(self, order: Iterable[int] = ()) -> None:
-        axes = sizes_of(order, "a Permutation")
+        axes = sizes_from_shape(order, "a Permutation")
         #: Zero-padded; entries beyond a tensor's rank are ignored.
         self._sizes = [*axes, *(0 for _ in range(MAX_DIMS - len(axes)))]

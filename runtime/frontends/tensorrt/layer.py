@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ErrorFields, LoopdbgError, ModelError
 from ...graph import Array, TensorType, Value
 from .checked_attribute import CheckedAttribute
-from .dims import Dims, sizes_of
+from .dims import Dims, sizes_from_shape
 from .enums import DataType, LayerType, data_type, numpy_type
 from .inert_properties import InertLayerProperties, InertTensorProperties
 from .lowering_scope import LoweringScope
@@ -88,7 +88,7 @@ class NetworkBase:
             raise call_error(f"{tensor} is no input of the network, so its shape cannot be set", name=tensor.name)
         known = tensor._type.shape
         if shape is not None:
-            sizes = sizes_of(shape, f"the shape of input '{tensor.name}'")
+            sizes = sizes_from_shape(shape, f"the shape of input '{tensor.name}'")
             if any(size < -1 for size in sizes):
                 raise call_error(
                     f"input '{tensor.name}': the sizes {sizes} must be -1 or not negative",

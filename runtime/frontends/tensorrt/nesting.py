@@ -203,7 +203,7 @@ class Nesting:
             if top in self._scopes:
                 stack.pop()
                 continue
-            pending = [needed for needed in self._prerequisites(top) if needed not in self._scopes]
+            pending = [needed for needed in self._prerequisite_items(top) if needed not in self._scopes]
             if pending:
                 if top in entered:
                     raise top.error("it is computed from its own output; only a recurrence leads back")
@@ -213,7 +213,7 @@ class Nesting:
             self._scopes[top] = self._choose_scope(top)
             stack.pop()
 
-    def _scope_item(self, layer: ILayer) -> ScopeItem:
+    def _item_of_layer(self, layer: ILayer) -> ScopeItem:
         """The item of a layer: the loop or conditional of a boundary layer, or the layer itself."""
         if isinstance(layer, ILoopBoundaryLayer):
             return layer.loop
@@ -221,11 +221,11 @@ class Nesting:
             return layer.conditional
         return layer
 
-    def _prerequisites(self, item: ScopeItem) -> list[ScopeItem]:
+    def _prerequisite_items(self, item: ScopeItem) -> list[ScopeItem]:
         """The items whose scopes determine an item's scope."""
-        if isinstance(item, ILayer) and self._scope_item(item) is not item:
-            return [self._scope_item(item)]
-        needed = [self._scope_item(reader) for reader, _ in self._readers_of_item(item)]
+        if isinstance(item, ILayer) and self._item_of_layer(item) is not item:
+            return [self._item_of_layer(item)]
+        needed = [self._item_of_layer(reader) for reader, _ in self._readers_of_item(item)]
         loop = self.innermost_loop(item)
         return needed if loop is None else [*needed, loop]
 
@@ -246,11 +246,11 @@ class Nesting:
             return self.inner_scope(reader.loop, "body") if is_inside else self._scopes[reader.loop]
         if isinstance(reader, IIfConditionalOutputLayer):
             return self.inner_scope(reader.conditional, "then" if index == 0 else "else")
-        return self._scopes[self._scope_item(reader)]
+        return self._scopes[self._item_of_layer(reader)]
 
     def _choose_scope(self, item: ScopeItem) -> NestedScope:
-        if isinstance(item, ILayer) and self._scope_item(item) is not item:
-            return self._scopes[self._scope_item(item)]
+        if isinstance(item, ILayer) and self._item_of_layer(item) is not item:
+            return self._scopes[self._item_of_layer(item)]
         loop = self.innermost_loop(item)
         widest = self.main_scope if loop is None else self.inner_scope(loop, "body")
         reading_scopes = [self.reading_scope(reader, index) for reader, index in self._readers_of_item(item)]
@@ -293,7 +293,7 @@ class Nesting:
         """The scope that has a layer's output."""
         if isinstance(layer, IRecurrenceLayer | IIteratorLayer):
             return self.inner_scope(layer.loop, "body")
-        return self._scopes[self._scope_item(layer)]
+        return self._scopes[self._item_of_layer(layer)]
 
     def _check_read(self, reader: ILayer, index: int, tensor: ITensor, source: ILayer) -> None:
         scope = self._producing_scope(source)
@@ -308,7 +308,7 @@ class Nesting:
         seen = set(stack)
         while stack:
             for layer, _ in self.readers[stack.pop()]:
-                item = self._scope_item(layer)
+                item = self._item_of_layer(layer)
                 if layer in seen or item is conditional:
                     continue
                 seen.add(layer)
@@ -327,13 +327,13 @@ class Nesting:
         """Fill the scopes with their items in stable topological order."""
         first: dict[ScopeItem, int] = {}
         for number, layer in enumerate(self.network.layers):
-            first.setdefault(self._scope_item(layer), number)
+            first.setdefault(self._item_of_layer(layer), number)
         predecessors: dict[ScopeItem, set[ScopeItem]] = {item: set() for item in first}
         for layer in self.network.layers:
             for index, tensor in enumerate(layer._inputs):
                 if tensor is None or tensor._layer is None:
                     continue
-                source = self._scope_item(tensor._layer)
+                source = self._item_of_layer(tensor._layer)
                 if isinstance(tensor._layer, IRecurrenceLayer | IIteratorLayer):
                     continue  # a parameter of the body
                 reader = self._item_in_scope(layer, index, self._scopes[source])
@@ -350,7 +350,7 @@ class Nesting:
         """The item of a scope that is, or contains, an input's reader."""
         scope = self.reading_scope(reader, index)
         if scope is target:
-            return self._scope_item(reader)
+            return self._item_of_layer(reader)
         while scope.parent is not target:
             assert scope.parent is not None
             scope = scope.parent

@@ -165,7 +165,7 @@ class _NetworkLowerer:
         if limit is None:
             return 0
         body_items = set(nested.items)
-        stack = [self.nesting._scope_item(layer) for layer in [limit.required_input(0)._layer] if layer is not None]
+        stack = [self.nesting._item_of_layer(layer) for layer in [limit.required_input(0)._layer] if layer is not None]
         needed: set[ScopeItem] = set()
         while stack:
             item = stack.pop()

@@ -16,8 +16,8 @@ from .callbacks import ILogger
 from .enums import ErrorCodeTRT, OnnxParserFlag, data_type, numpy_type
 from .inert_properties import InertContext, constant_method
 from .layer import ITensor
+from .layers_from_onnx import OnnxConstantLayer, OnnxNodeLayer
 from .network import INetworkDefinition
-from .onnx_layers import OnnxConstantLayer, OnnxNodeLayer
 from .script_location import argument_error
 
 

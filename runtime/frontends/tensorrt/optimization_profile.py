@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, TensorType
-from .dims import Dims, sizes_of
+from .dims import Dims, sizes_from_shape
 from .inert_properties import InertContext
 from .script_location import argument_error, caller_location
 
@@ -50,7 +50,7 @@ def _name(name: Any) -> str:
 
 
 def _min_opt_max(name: str, *sizes: Any) -> _MinOptMax:
-    lows, opts, highs = (sizes_of(shape, f"the profile of '{name}'") for shape in sizes)
+    lows, opts, highs = (sizes_from_shape(shape, f"the profile of '{name}'") for shape in sizes)
     if not len(lows) == len(opts) == len(highs):
         raise ValueError(
             f"{caller_location()}: the profile of '{name}' has min {lows}, opt {opts} and max {highs}: not one rank"

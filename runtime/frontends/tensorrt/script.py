@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import LoopdbgError, ModelError, TerminationExit, UnsupportedError, one_line
 from ...graph import Graph
-from ...python_scripts import compile_script, import_from_folder, is_script_file
+from ...python_scripts import compile_script, is_script_file, isolated_imports
 from ...text import count_text, did_you_mean
 from .builder import Builder
 from .callbacks import Logger
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
 
     with (
         new_script_state() as state,
-        import_from_folder(folder),
+        isolated_imports(folder),
         _script_environment(script),
         mock_tensorrt(),
         track_threads(is_own_file) as running_threads,
@@ -95,7 +95,7 @@ class _ScriptRun:
         module.__file__ = str(self.path)
         returned: Any = None
         target: INetworkDefinition | None = None
-        with _registered_module(module):
+        with _temporarily_registered_module(module):
             try:
                 exec(code, module.__dict__)
                 if function_name:
@@ -269,7 +269,7 @@ def _is_nonempty(network: INetworkDefinition) -> bool:
 
 
 @contextlib.contextmanager
-def _registered_module(module: types.ModuleType) -> Iterator[None]:
+def _temporarily_registered_module(module: types.ModuleType) -> Iterator[None]:
     """Register the module in ``sys.modules`` while it runs, which dataclasses and pickle need."""
     previous = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module

@@ -10,8 +10,8 @@ import numpy as np
 from ...graph import Array
 from ...kernels.strided_iteration import stride_along
 from ...record import record
+from ..binding_result import Buffer, CallSpec
 from ..call_emitter import CallEmitter
-from ..kernel_binding import Buffer, CallSpec
 from .joint_binder import ElementwiseStep, JointBinder, Shape
 
 #: Bytes per tensor in a block: inputs, outputs and intermediates share an L1 cache of at least 32 KB; in much smaller
@@ -59,7 +59,7 @@ class BlockEmitter:
         count = min(count, extent)
         self.height = count
         self.blocks = (*self.axes[:-1], -(-extent // count))
-        self._settle_memory()
+        self._allocate_temporaries()
         for height, calls in ((count, self.calls), (extent % count, self.tail)):
             if height:
                 emitter = CallEmitter()
@@ -98,7 +98,7 @@ class BlockEmitter:
             self.places.append(operand)
         return self._index[operand]
 
-    def _settle_memory(self) -> None:
+    def _allocate_temporaries(self) -> None:
         """Allocate each temp's block in the group's memory; dead temps are reused."""
         last_use: dict[int, int] = {}
         for k, step in enumerate(self.joint.steps):

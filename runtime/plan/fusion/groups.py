@@ -20,11 +20,11 @@ import numpy as np
 
 from ...graph import Array
 from ...kernels.strided_iteration import choose_inner_axis, coalesce_axes, iteration_axes, stride_along
-from ...ops.kernel_lookup import shapes_and_strides, strides_of
-from ...ops.primitives import NoNativeKernel
+from ...ops.primitive_types import NoNativeKernel
 from ...ops.registry import ResolvedOperator
+from ...ops.ufunc_kernels import shapes_and_strides, strides_of
 from ...record import record
-from ..kernel_binding import Buffer, CallSpec, without_unit_axes
+from ..binding_result import Buffer, CallSpec, without_unit_axes
 from .block_emitter import BLOCK_TENSOR_BYTES, BlockEmitter, BlockOperand
 from .joint_binder import ElementwiseStep, JointBinder, Shape
 
@@ -133,7 +133,7 @@ def _plan(
     nodes: Sequence[Candidate], slots: SlotInfo, single: Mapping[int, _SingleNodeSteps | None]
 ) -> list[GroupPlan]:
     for shape in _shapes(nodes, single):
-        group = _best(nodes, slots, shape, single)
+        group = _best_group(nodes, slots, shape, single)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
@@ -141,7 +141,7 @@ def _plan(
     return []
 
 
-def _best(
+def _best_group(
     nodes: Sequence[Candidate], slots: SlotInfo, shape: Shape, single: Mapping[int, _SingleNodeSteps | None]
 ) -> GroupPlan | None:
     """The best group with blocks that fit in the L1 cache, blocked along as many axes as needed; along fewer if that
@@ -234,11 +234,11 @@ class _GroupBuilder:
             return None
         first, end = self.members[0].pc, self.members[-1].pc + 1
         outer, inner = self._outer(), self._inner()
-        rejected = self._unwritable() | self._bystanders()
+        rejected = self._unwritable_members() | self._copy_only_members()
         if rejected:
             return self._without(rejected)
         self._write(outer)
-        if not self._worth(inner):
+        if not self._avoids_large_store(inner):
             # Retry with later nodes, such as readers of a global extreme.
             return self._without(node.pc for node in self.members)
         emitter = BlockEmitter(self.joint, self.axes, self.rows, outer)
@@ -295,10 +295,10 @@ class _GroupBuilder:
             return
         if (result.dtype, result.shape) != self.slots.spec(slot) or len(self.slots.spec(slot)[1]) > 32:
             raise _NotBlockwise
-        if slot in self.slots.ports or not self._stays(slot):
+        if slot in self.slots.ports or not self._can_stay_inside(slot):
             self._check_access(result, result.shape)
 
-    def _stays(self, slot: int) -> bool:
+    def _can_stay_inside(self, slot: int) -> bool:
         """Could all readers of a slot be members?"""
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
@@ -345,7 +345,7 @@ class _GroupBuilder:
         """Temps that are written directly to slots; other escaping results are copied by ``_write``."""
         self.copied: list[int] = []
         outer: dict[int, int] = {}
-        for slot in self._escaping():
+        for slot in self._escaping_slots():
             result = self.values[slot]
             if self.joint.fills_temp(result, set(outer)):
                 outer[result.index] = slot
@@ -353,7 +353,7 @@ class _GroupBuilder:
                 self.copied.append(slot)
         return outer
 
-    def _escaping(self) -> list[int]:
+    def _escaping_slots(self) -> list[int]:
         """Slots with readers outside the group."""
         inside = {node.pc for node in self.members}
         return [
@@ -364,10 +364,10 @@ class _GroupBuilder:
         ]
 
     def _inner(self) -> list[int]:
-        escaping = set(self._escaping())
+        escaping = set(self._escaping_slots())
         return [slot for node in self.members for slot in node.outputs if slot in self.values and slot not in escaping]
 
-    def _unwritable(self) -> frozenset[int]:
+    def _unwritable_members(self) -> frozenset[int]:
         """Members whose results need a copy to their slots that cannot run block by block."""
         rejected: set[int] = set()
         for slot in self.copied:
@@ -377,7 +377,7 @@ class _GroupBuilder:
                 rejected.update(node.pc for node in self.members if slot in node.outputs)
         return frozenset(rejected)
 
-    def _bystanders(self) -> frozenset[int]:
+    def _copy_only_members(self) -> frozenset[int]:
         """Members that only copy outside tensors for outside readers: unfused, such copies may be elided
         (copy_elision.pyx)."""
         read = {slot for node in self.members for slot in node.inputs}
@@ -391,7 +391,7 @@ class _GroupBuilder:
             self.rows[copy.index] = self._steps(copy, copy.shape)
             outer[copy.index] = slot
 
-    def _worth(self, inner: Sequence[int]) -> bool:
+    def _avoids_large_store(self, inner: Sequence[int]) -> bool:
         """Does the group avoid storing and reloading a large tensor?"""
         if not self.joint.steps:
             return False
@@ -401,7 +401,7 @@ class _GroupBuilder:
             for step in self.joint.steps
             if step.fold is None and not step.once and math.prod(step.shape) >= MIN_GROUPED_ELEMENTS
         }
-        return bool(large) or len(large_steps) > len(self._escaping())
+        return bool(large) or len(large_steps) > len(self._escaping_slots())
 
 
 def _lies_within(buffer: Buffer, depth: int, limit: int) -> bool:

@@ -12,11 +12,11 @@ import numpy as np
 from ...graph import Array
 from ...kernels.kernel import Kernel
 from ...kernels.strided_iteration import broadcast_shapes
-from ...ops.kernel_lookup import elementwise_kernel
-from ...ops.primitives import Elementwise, NoNativeKernel
+from ...ops.primitive_types import Elementwise, NoNativeKernel
 from ...ops.registry import ResolvedOperator
+from ...ops.ufunc_kernels import elementwise_kernel
 from ...record import record
-from ..kernel_binding import Buffer, with_unit_axes, without_unit_axes
+from ..binding_result import Buffer, with_unit_axes, without_unit_axes
 from ..operator_binder import OperatorBinder
 
 Shape = tuple[int, ...]

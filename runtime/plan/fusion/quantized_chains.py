@@ -18,10 +18,10 @@ from ...graph import Array
 from ...kernels.bindings import int8
 from ...kernels.kernel import Kernel
 from ...ops.int8_weight_packing import pack_int32_weights, pack_weights
-from ...ops.kernel_lookup import routine_kernel, strides_of
+from ...ops.ufunc_kernels import routine_kernel, strides_of
 from ...ops.weight_packing import cached_layout
 from ...record import record
-from ..kernel_binding import Buffer, CallSpec
+from ..binding_result import Buffer, CallSpec
 from .block_emitter import BlockOperand
 from .groups import Candidate, GroupPlan, SlotInfo
 
@@ -112,7 +112,7 @@ class _ChainFinder:
 
     def chain(self, product: Candidate) -> QuantizedChain | None:
         """The longest chain whose intermediates have no other readers."""
-        epilogue = self._epilogue(product)
+        epilogue = self._match_dequantization(product)
         if epilogue is None:
             return None
         members, factor, out, addend = epilogue
@@ -122,7 +122,7 @@ class _ChainFinder:
                 return chain
         return None
 
-    def _epilogue(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
+    def _match_dequantization(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
         """Match the dequantization of sums: nodes, the slots of the factors, the result, and the addend or -1."""
         sums = product.outputs[0]
         cast = self.reader(sums, "Cast", "Convert")

@@ -15,7 +15,7 @@ from numpy._core.multiarray import get_handler_name
 
 import loopdbg
 from error_fields import raises_error
-from loopdbg.runtime.api_boundary import ApiBoundary, call_user, public, public_class
+from loopdbg.runtime.api_boundary import ApiBoundary, call_user_function, public, public_class
 from loopdbg.runtime.errors import ErrorFields, Remedy, file_error, missing_folder_error
 from loopdbg.runtime.graph import SequenceType, TensorType
 from loopdbg.runtime.input_validation import check_value
@@ -69,7 +69,7 @@ def test_error_of_a_user_s_function_passes() -> None:
         raise TypeError("mine")
 
     with pytest.raises(TypeError, match="mine"):
-        public(call_user)(hook, None)
+        public(call_user_function)(hook, None)
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
     with pytest.raises(TypeError, match="mine"):
         model.run({"a": 2.0, "tol": 1e-6}, on_iteration=hook)

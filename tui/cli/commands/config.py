@@ -56,14 +56,14 @@ def _setting_rows() -> Iterator[tuple[str, Any, str, str]]:
     values, path = config.read_config(), str(config.config_path())
     for setting in config.SETTINGS:
         value, origin = values.get(setting.name), path if setting.name in values else f"not set: {setting.default_text}"
-        if setting.name == "color" and (variable := _color_variable()):
+        if setting.name == "color" and (variable := _color_environment_variable()):
             value, origin = ("auto" if config.color_decision(True)[0] else "never"), variable
         yield setting.name, value, origin, setting.description
     keys = _configured_keys()
     yield config.KEYS_TABLE, ", ".join(keys) or None, path if keys else "not set: docs/keys.md", "keys of actions"
 
 
-def _color_variable() -> str:
+def _color_environment_variable() -> str:
     """The environment variable that controls colours; empty if the file does."""
     source = config.color_decision(True)[1]
     return source if source in os.environ else ""

@@ -56,7 +56,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
     def run(self, options: argparse.Namespace) -> int:
         import numpy as np
 
-        from ....debugger.tensorrt_export.network_writer import to_tensorrt
+        from ....debugger.tensorrt_export.network_writer import to_tensorrt_script
         from ....runtime.atomic_file import atomic_binary, atomic_folder, write_text
         from ....runtime.graph import System, TensorType
         from ....runtime.model import Data
@@ -80,7 +80,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
 
         inputs = gather_inputs(model, options)
         types = {name: kind(name, value) for name, value in inputs.values.items()}
-        script = to_tensorrt(model.graph, model.name, types, options.longest)
+        script = to_tensorrt_script(model.graph, model.name, types, options.longest)
         try:
             with atomic_folder(target.parent) as folder:
                 write_text(folder / target.name, script.text)

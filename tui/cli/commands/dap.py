@@ -47,7 +47,7 @@ attach: {"trace": TRACE}
 
     def load(self) -> None:
         from ....debugger.frontends.dap import server  # noqa: F401
-        from ..servers import client_launch  # noqa: F401
+        from ..servers import client_session  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
         def open_(arguments: Mapping[str, Any]) -> Session:
@@ -100,7 +100,7 @@ def _open_session(arguments: Mapping[str, Any], trusted: bool) -> Session:
         LoopdbgError: The file cannot be opened, or an argument is invalid.
     """
     from ....runtime.frontends import is_sqlite_file
-    from ..servers.client_launch import open_session, parse_settings
+    from ..servers.client_session import open_session, parse_settings
 
     trace = arguments.get("trace")
     program = trace or arguments.get("program")

@@ -67,10 +67,10 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         # Imported lazily: --help needs none of it.
         from ....debugger.extract.capture_runs import CaptureRuns
         from ....debugger.extract.extract_loop import extract, find_loop
-        from ....debugger.extract.output_folder import check_folder
+        from ....debugger.extract.output_folder import check_writable_folder
         from ..model_inputs.gather import gather_inputs, load_runnable_model
 
-        check_folder(options.output, options.force)
+        check_writable_folder(options.output, options.force)
         if (options.iteration == "diff") != (options.against is not None):
             raise UsageError("--iteration diff and --against PEER go together: the iteration where they differ first")
         model = load_runnable_model(options.model, options.weights, options)
@@ -87,10 +87,10 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
 def _resolve_target(runs: CaptureRuns, plan: LoopPlan, options: argparse.Namespace) -> tuple[LoopEntryRef, int | None]:
     """The selected entry, and the iteration, None for all."""
     from ....debugger.extract.capture_runs import LoopEntryRef
-    from ....debugger.extract.resolve_target import check_entry, find_first_difference, parse_numbers
+    from ....debugger.extract.resolve_target import check_entry_indices, find_first_peer_difference, parse_numbers
 
     if options.iteration == "diff":
-        return find_first_difference(runs, plan, options.against)
+        return find_first_peer_difference(runs, plan, options.against)
     outer = None if options.entry is None else parse_numbers(options.entry, "--entry")
     iteration = None
     if options.iteration not in (None, "last"):
@@ -98,7 +98,7 @@ def _resolve_target(runs: CaptureRuns, plan: LoopPlan, options: argparse.Namespa
         if outer_numbers and outer is not None:
             raise UsageError(f"--iteration {options.iteration} names an entry, and --entry another: leave one out")
         outer = tuple(outer_numbers) if outer_numbers else outer
-    entry = runs.first_entry(plan) if outer is None else LoopEntryRef(plan, check_entry(plan, outer))
+    entry = runs.first_entry(plan) if outer is None else LoopEntryRef(plan, check_entry_indices(plan, outer))
     if options.iteration == "last":
         iteration = runs.last_iteration(entry)
     return entry, iteration

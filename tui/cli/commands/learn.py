@@ -107,10 +107,8 @@ def _parse_request(words: Sequence[str]) -> tuple[Course, int | None]:
     if not args:
         return course, None
     if not args[0].isdecimal() or int(args[0]) not in course.lessons:
-        raise UsageError(
-            f"learn takes a lesson from {min(course.lessons)} to {course.last_number}, not '{args[0]}'; --list lists"
-            " them"
-        )
+        lowest, highest = min(course.lessons), course.highest_lesson_number
+        raise UsageError(f"learn takes a lesson from {lowest} to {highest}, not '{args[0]}'; --list lists them")
     return course, int(args[0])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ....runtime.errors import UsageError
 from .. import terminal
 from ..command import Command, int_at_least
-from ..comparison.peer_spec import parse_check, parse_runtime
+from ..comparison.peer_spec import parse_check_command, parse_runtime
 from ..options import (
     add_run_options,
     add_two_weights_option,
@@ -81,7 +81,7 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         )
         group.add_argument(
             "--check",
-            type=parse_check,
+            type=parse_check_command,
             metavar="COMMAND",
             help="that a test of yours succeeds: the exit status of 'PROGRAM {model} {inputs}' is 0",
         )
@@ -104,12 +104,12 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
 
     def run(self, options: argparse.Namespace) -> int:
         # Imported lazily: --help needs none of it.
-        from ....debugger.extract.output_folder import check_folder
+        from ....debugger.extract.output_folder import check_writable_folder
         from ....debugger.peers.process import Peer
 
         _check_options(options)
         folder: Path = options.output or Path(_DEFAULT_FOLDER)
-        check_folder(folder, options.force)
+        check_writable_folder(folder, options.force)
         if options.against is None:
             return self._reduce_finding(options, folder, None)
         settings = parse_pairs(options.peer_option, "--peer-option", "K=V")

@@ -49,9 +49,9 @@ exit status: 0 all pass, 5 outputs are not as expected, 7 an assertion failed,
         add_json_option(parser)
 
     def load(self) -> None:
-        from ..sweeps import stored_tests  # noqa: F401
+        from ..sweeps import stored_test_run  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        from ..sweeps.stored_tests import run_stored_tests
+        from ..sweeps.stored_test_run import run_stored_tests
 
         return run_stored_tests(options)

@@ -26,7 +26,7 @@ from ....runtime.frontends import is_sqlite_file
 from ....runtime.model import Data, Model, Run
 from ...config import setting_value
 from .. import terminal
-from ..model_inputs.gather import apply_requests, gather_inputs, load_runnable_model, set_state
+from ..model_inputs.gather import apply_requests_option, gather_inputs, load_runnable_model, set_state
 from ..model_or_trace import distinct_labels, pair_weights
 from ..options import effective_tolerances, parse_pairs
 from ..progress import ProgressLine, ProgressLog
@@ -191,7 +191,9 @@ def _apply_state_and_requests(
     """Set the variables of models. If one is a loop and the other is run once per iteration of it, convert the other to
     a loop over requests."""
     set_state([source for source in sources if isinstance(source, Model)], options.state)
-    left, right = (apply_requests(source, options) if isinstance(source, Model) else source for source in sources)
+    left, right = (
+        apply_requests_option(source, options) if isinstance(source, Model) else source for source in sources
+    )
     if options.requests is not None or not isinstance(left, Model) or not isinstance(right, Model):
         return [left, right]
     reverse = {right_name: left_name for left_name, right_name in names.items()}

@@ -25,7 +25,7 @@ from ....debugger.compare.report.findings import (
 from ....debugger.value_json import json_element, json_number, json_with_elements
 from ....runtime.errors import LoopdbgError
 from ....runtime.graph import UNKNOWN_ORIGIN
-from ..remedies import error_text, match_text
+from ..remedies import error_text, match_method_name
 
 
 def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
@@ -94,8 +94,10 @@ def _loop_json(loop: LoopFindings) -> dict[str, Any]:
     return {
         "left": loop.left,
         "right": loop.right,
-        "matched_by": match_text(loop.match_method),
-        "matched_values": [{"left": a, "right": b, "by": match_text(method)} for a, b, method in loop.renamed_values],
+        "matched_by": match_method_name(loop.match_method),
+        "matched_values": [
+            {"left": a, "right": b, "by": match_method_name(method)} for a, b, method in loop.renamed_values
+        ],
         "only_left": loop.only_left,
         "only_right": loop.only_right,
         "same": loop.same,

@@ -38,7 +38,7 @@ def parse_peer_spec(text: str) -> PeerSpec:
     """
     name, colon, rest = text.partition(":")
     if name == COMMAND:
-        _check_command(rest)
+        _check_command_placeholders(rest)
         return PeerSpec(name, rest)
     if (name == TORCH and rest) or (name in PEER_EXAMPLE_DEVICES and (rest or not colon)):
         return PeerSpec(name, rest)
@@ -52,20 +52,20 @@ def parse_peer_spec(text: str) -> PeerSpec:
     )
 
 
-def parse_check(text: str) -> str:
+def parse_check_command(text: str) -> str:
     """An argparse type: a command that tests a model.
 
     Raises:
         argparse.ArgumentTypeError: It is not a command, or lacks ``{model}``.
     """
-    _check_command(text, ("{model}",))
+    _check_command_placeholders(text, ("{model}",))
     return text
 
 
-def _check_command(text: str, required: Sequence[str] = ()) -> None:
+def _check_command_placeholders(text: str, required: Sequence[str] = ()) -> None:
     """``required``: the placeholders that it must have; by default all."""
     # Imported lazily: --help needs none of it.
-    from ....debugger.peers.command_line import PLACEHOLDERS, split_command
+    from ....debugger.peers.command_template import PLACEHOLDERS, split_command
     from ....runtime.errors import UsageError
 
     try:

@@ -17,7 +17,7 @@ from ....debugger.reference.reference_files import is_reference, read_reference
 from ....runtime.errors import InputError, UsageError
 from ....runtime.model import Data, Model
 from .. import terminal
-from ..model_inputs.gather import apply_requests, gather_inputs, set_state
+from ..model_inputs.gather import apply_requests_option, gather_inputs, set_state
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
 
@@ -39,7 +39,7 @@ def compare_with_reference(options: argparse.Namespace, settings: ComparisonOpti
     source = open_side(paths[0], weights)
     try:
         if isinstance(source, Model):
-            source = apply_requests(source, options)
+            source = apply_requests_option(source, options)
             reference = read_reference(paths[1], source.inputs, source.outputs)
             side: Any = _model_side(
                 source, _model_inputs(source, reference, options, settings.names), reference, options

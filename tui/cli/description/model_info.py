@@ -49,7 +49,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "loops": [_loop_info(node, origins, returned) for node in model.loops],
         "operators": _operator_counts(model.graph),
         "unsupported": list(_unsupported_nodes(model.graph, MAIN, model.graph.system)),
-        **_type_findings(model),
+        **_file_and_shape_notes(model),
     }
 
 
@@ -74,7 +74,7 @@ def variable_line(variable: dict[str, Any]) -> str:
     return f"{variable['type']}, at first {first}; {assigned}"
 
 
-def _type_findings(model: Model) -> dict[str, Any]:
+def _file_and_shape_notes(model: Model) -> dict[str, Any]:
     """Notes on the file, and values with a contradictory declared shape."""
     notes, contradictions = list(model.graph.notes), []
     if model.graph.system is System.ONNX and model.path is not None:
@@ -88,13 +88,13 @@ def _type_findings(model: Model) -> dict[str, Any]:
 
 def _iterations_info(loop: Loop, formatter: NodeFormatter) -> dict[str, Any]:
     """How often a loop runs, as far as that is known before a run."""
-    from ....debugger.describe.trip_count_bound import adds_to_rule, iterations_text, trip_count_bound
+    from ....debugger.describe.trip_count_bound import iterations_text, says_more_than_rule, trip_count_bound
 
     bound = trip_count_bound(loop, formatter.origins)
     text = iterations_text(loop, formatter, bound)
     return {
         "text": text or None,
-        "shown": adds_to_rule(text, loop, formatter.origins),
+        "shown": says_more_than_rule(text, loop, formatter.origins),
         "maximum": bound.maximum,
         "exact": bound.is_exact,
         "cannot_end": bound.cannot_end,

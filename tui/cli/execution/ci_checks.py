@@ -146,7 +146,7 @@ class CheckReport:
         """
         if self._github:
             for line in github_annotations(self._cases):
-                terminal.err_command(line)
+                terminal.err_workflow_command(line)
         if self._junit is not None:
             from ....debugger.export_formats.junit import write_report
 

@@ -47,13 +47,13 @@ class RunCoverage:
             UsageError: it cannot be written.
         """
         if self.result is not None:
-            save_coverage_option(self._path, [(self.result, self._model.graph)])
+            save_coverage_if_requested(self._path, [(self.result, self._model.graph)])
 
 
 def check_coverage_option(path: Path | None) -> None:
     """Refuse a file that coverage cannot be written to, before anything runs."""
     if path not in (None, TABLE):
-        from ....debugger.coverage.files import check_coverage_path
+        from ....debugger.coverage.report_files import check_coverage_path
 
         assert path is not None
         check_coverage_path(path)
@@ -69,10 +69,10 @@ def print_coverage(path: Path | None, parts: Sequence[Coverage]) -> None:
             terminal.out(line)
 
 
-def save_coverage_option(path: Path | None, parts: Sequence[tuple[Coverage, Graph | None]]) -> None:
+def save_coverage_if_requested(path: Path | None, parts: Sequence[tuple[Coverage, Graph | None]]) -> None:
     """Write the file of the option, if it names one."""
     if path not in (None, TABLE):
-        from ....debugger.coverage.files import save_coverage
+        from ....debugger.coverage.report_files import save_coverage
 
         assert path is not None
         save_coverage(path, parts)

@@ -61,7 +61,7 @@ class _RunGuards:
 
 def _run_source(options: argparse.Namespace, guard: _RunGuards) -> int:
     if options.output is not None:
-        check_output_target(options.output, "values", _read_paths(options))
+        check_output_target(options.output, "values", _protected_paths(options))
     for name, value in (("record", options.record), ("resume", options.resume)):
         if options.as_runtime is not None and value is not None:
             raise UsageError(f"--{name} is about the model in the file, and --as changes it: use one or the other")
@@ -187,7 +187,7 @@ def _report_result(
     for remark in remarks:
         terminal.err(f"note: {remark}")
     if options.json:
-        report = run_report.run_json(result, seconds)
+        report = run_report.run_result_json(result, seconds)
         if recording is not None and recording.summary:
             report["recorded"] = recording.summary
         if diagnosis is not None:
@@ -222,7 +222,7 @@ def _report_result(
     return TraceError.exit_status if failed else different
 
 
-def _read_paths(options: argparse.Namespace) -> list[Path]:
+def _protected_paths(options: argparse.Namespace) -> list[Path]:
     """Files that a run reads or records, which outputs must not overwrite."""
     model, _ = split_model_path(options.model)
     model_files = [model, model.with_suffix(".bin"), sidecar_path(model)] if model.name else []

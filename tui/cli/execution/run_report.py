@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....debugger.describe.termination import stop_cause
+from ....debugger.describe.termination import loop_end_cause
 from ....debugger.value_json import json_with_statistics
 from ....runtime.graph import StoppedBy
 from ....runtime.model import Data, LoopTotals, Run
@@ -64,7 +64,7 @@ def loop_lines(model: str, run: Run, seconds: float | None) -> list[str]:
 
 
 def _end_text(loop: LoopTotals) -> str:
-    return "never entered" if loop.stopped_by is None else f"stopped by {stop_cause(loop.stopped_by)}"
+    return "never entered" if loop.stopped_by is None else f"stopped by {loop_end_cause(loop.stopped_by)}"
 
 
 def _reasons_text(loop: LoopTotals) -> str:
@@ -72,7 +72,8 @@ def _reasons_text(loop: LoopTotals) -> str:
         return ""
     single = len(loop.reasons) == 1
     parts = (
-        stop_cause(reason) if single else f"{stop_cause(reason)} ({count})" for reason, count in loop.reasons.items()
+        loop_end_cause(reason) if single else f"{loop_end_cause(reason)} ({count})"
+        for reason, count in loop.reasons.items()
     )
     return f", stopped by {', '.join(parts)}"
 
@@ -112,7 +113,7 @@ def _value_columns(value: Data) -> tuple[str, str]:
     return f"{dtype_name(array.dtype)} {list(array.shape)}", value_text(array, VALUE_MAX_CHARS)
 
 
-def run_json(run: Run, seconds: float) -> dict[str, Any]:
+def run_result_json(run: Run, seconds: float) -> dict[str, Any]:
     """The object of ``--json``: strict JSON, where non-finite numbers are null.
 
     ``min``, ``max`` and ``mean`` of an output are as in NumPy, null also for strings and without elements; ``nan`` and

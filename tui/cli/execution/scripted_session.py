@@ -99,7 +99,7 @@ class _OptionBreakpoints:
         #: The values in the expression of each breakpoint.
         self.value_names: dict[int, frozenset[str]] = {}
         for text in options.breaks or ():
-            with _option_errors("--break", text):
+            with _with_option_in_errors("--break", text):
                 bp = session.breakpoints.add(text if text in RESULT_TRIGGERS else f"if {text}")
             self.breaks[bp.number] = text
             self.value_names[bp.number] = frozenset() if bp.expression is None else bp.expression.names
@@ -186,7 +186,7 @@ def _report_outcome(
         error_status = _report_error(stop, flags, checks)
         status = status or error_status
     if session.done and not interactive:
-        for breakpoint_, reason in session.breakpoints.never_evaluated():
+        for breakpoint_, reason in session.breakpoints.never_evaluated_breakpoints():
             if breakpoint_.number in flags.texts:
                 word = "assertion" if breakpoint_.number in asserts.texts else "--break"
                 text = f"{word} '{flags.texts[breakpoint_.number]}' was never tested: {reason}"
@@ -215,7 +215,7 @@ def _report_error(stop: Stop, flags: _OptionBreakpoints, checks: CheckReport) ->
 
 
 @contextmanager
-def _option_errors(option: str, text: str) -> Iterator[None]:
+def _with_option_in_errors(option: str, text: str) -> Iterator[None]:
     """Add the option to errors about its expression."""
     try:
         yield
@@ -255,15 +255,15 @@ class _AssertionChecks:
     """Assertions, implemented as breakpoints on the negated conditions."""
 
     def __init__(self, session: Session, texts: Iterable[str]) -> None:
-        from ....debugger.breakpoints.assertion import expand_assertions, parse_assertion, violation_breakpoint
+        from ....debugger.breakpoints.assertion import expand_assertion_files, parse_assertion, violation_location
 
         self._session = session
         #: Assertions by breakpoint number.
         self.texts: dict[int, str] = {}
-        for text in expand_assertions(texts):
-            with _option_errors("--assert", text):
+        for text in expand_assertion_files(texts):
+            with _with_option_in_errors("--assert", text):
                 parse_assertion(text)  # errors refer to the user's text
-                self.texts[session.breakpoints.add(violation_breakpoint(text)).number] = text
+                self.texts[session.breakpoints.add(violation_location(text)).number] = text
         #: The first false assertion and its location.
         self.failed_text = ""
         self.failed_location = ""

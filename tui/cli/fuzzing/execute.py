@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from ....debugger.breakpoints.assertion import expand_assertions, read_invariants
+from ....debugger.breakpoints.assertion import expand_assertion_files, read_invariants
 from ....debugger.fuzz.campaign import FuzzCampaign
 from ....debugger.fuzz.finding import FindingKind
 from ....debugger.fuzz.folder import FuzzFolder
-from ....debugger.fuzz.job import fuzz_job
+from ....debugger.fuzz.job import make_fuzz_job
 from ....runtime.errors import InterruptError, LimitError, LoopdbgError
 from .. import terminal
 from ..execution.scripted_session import ASSERTION_FAILED_STATUS
@@ -35,12 +35,12 @@ def run_fuzz(options: argparse.Namespace) -> int:
     """Fuzz a model and report the findings; returns the exit status."""
     model = load_runnable_model(options.model, options.weights, options)
     invariants = [] if options.invariants is None else read_invariants(options.invariants)
-    job = fuzz_job(
+    job = make_fuzz_job(
         model,
         options.model,
         weights=options.weights,
         against=options.against,
-        asserts=(*expand_assertions(options.asserts), *invariants),
+        asserts=(*expand_assertion_files(options.asserts), *invariants),
         dims=options.dim,
         constraints=options.where,
         max_iterations=options.max_iterations,

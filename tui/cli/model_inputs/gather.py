@@ -54,7 +54,7 @@ def load_runnable_model(path: str | Path, weights: str | Path | None, options: a
         ModelError: The file is missing or broken.
         UsageError: The model cannot become a loop over requests, or a runtime has no rule for it.
     """
-    return apply_requests(_with_rules_of(load(path, weights), getattr(options, "as_runtime", None)), options)
+    return apply_requests_option(_with_rules_of(load(path, weights), getattr(options, "as_runtime", None)), options)
 
 
 def _with_rules_of(model: Model, runtime: str | None) -> Model:
@@ -62,7 +62,7 @@ def _with_rules_of(model: Model, runtime: str | None) -> Model:
     if runtime is None:
         return model
     # Imported lazily: a run without it needs none of it.
-    from ....debugger.compare.live_peer.peer_semantics import as_runtime
+    from ....debugger.compare.live_peer.peer_emulation import as_runtime
 
     changed = as_runtime(model, runtime)
     for text in changed.followed:
@@ -72,7 +72,7 @@ def _with_rules_of(model: Model, runtime: str | None) -> Model:
     return changed.model
 
 
-def apply_requests(model: Model, options: argparse.Namespace) -> Model:
+def apply_requests_option(model: Model, options: argparse.Namespace) -> Model:
     """Turn a model into a loop over requests, if ``--requests`` is given.
 
     Raises:

@@ -19,7 +19,7 @@ from ..model_inputs.gather import gather_inputs
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
 from .fix import check_fix_options, fix_and_write
-from .report import ModelReport, check_cases, check_json, check_lines
+from .report import ModelReport, check_report_cases, check_report_json, check_report_lines
 
 #: A runtime contradicts a rule, or nothing is known.
 _UNDECIDED_STATUS = 8
@@ -34,15 +34,15 @@ def run_check(options: argparse.Namespace) -> int:
     weights = pair_weights(options.models, options.weights)
     reports = [_check(path, file, options) for path, file in zip(options.models, weights, strict=True)]
     if options.json:
-        terminal.out_json(check_json(reports))
+        terminal.out_json(check_report_json(reports))
     else:
         for report in reports:
-            for line in check_lines(report):
+            for line in check_report_lines(report):
                 terminal.out(line)
-    cases = [case for report in reports for case in check_cases(report)]
+    cases = [case for report in reports for case in check_report_cases(report)]
     if options.github:
         for line in github_annotations(cases):
-            terminal.err_command(line)
+            terminal.err_workflow_command(line)
     if options.junit is not None:
         junit.write_report(options.junit, cases, "loopdbg check")
     status = exit_status([target for report in reports for target in report.targets])

@@ -34,7 +34,7 @@ class ModelReport:
     fixes: WrittenFixes | None = None
 
 
-def check_lines(report: ModelReport) -> Iterator[str]:
+def check_report_lines(report: ModelReport) -> Iterator[str]:
     """The report as text: a line for each finding, then one for each target."""
     yield escape_unprintable(report.path)
     if report.fixes is not None:
@@ -57,7 +57,7 @@ def check_lines(report: ModelReport) -> Iterator[str]:
         yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_summary(target)}"
 
 
-def check_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
+def check_report_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
     """The reports as one JSON object."""
     return {
         "models": [
@@ -73,7 +73,7 @@ def check_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
     }
 
 
-def check_cases(report: ModelReport) -> Iterator[JUnitCase]:
+def check_report_cases(report: ModelReport) -> Iterator[JUnitCase]:
     """A failed case for each finding and contradiction, and a passed one for each target without them."""
     name = Path(report.path).name
     nodes = _nodes_by_name(report.model)

@@ -14,7 +14,7 @@ from ..commands.diff import DiffCommand
 from ..comparison import execute
 from ..comparison.peer_spec import PeerSpec
 from ..trust import check_trust
-from .client_launch import check_exists, open_session, parse_settings
+from .client_session import check_path_exists, open_session, parse_settings
 
 
 def run_mcp_server(options: argparse.Namespace) -> int:
@@ -26,7 +26,7 @@ def run_mcp_server(options: argparse.Namespace) -> int:
 
     def compare(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
         for path in (a, *([b] if b else [])):
-            check_exists(path)
+            check_path_exists(path)
         comparison = DiffCommand().parser().parse([""])
         vars(comparison).update(parse_settings({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
         comparison.against = PeerSpec(against) if against else None

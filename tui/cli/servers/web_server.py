@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....runtime.child_process import call_command
+from ....runtime.child_process import command_calling_function
 from ....runtime.errors import ModelError, UsageError
 from ....runtime.frontends import is_sqlite_file, split_model_path
 from .. import terminal
@@ -45,7 +45,7 @@ def run_web_server(options: argparse.Namespace) -> int:
 
 def _page_command(options: argparse.Namespace) -> str:
     """The command line of the debugger of a page."""
-    words = call_command("loopdbg.__main__", "main", options.model)
+    words = command_calling_function("loopdbg.__main__", "main", options.model)
     for option in ("weights", "inputs", "case", "requests", "seed", "max_iterations", "allow_write"):
         if getattr(options, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
@@ -71,7 +71,7 @@ def _make_server(options: argparse.Namespace, token: str, port: int) -> Any:
     """A textual-serve server that requires the token."""
     from aiohttp import web
 
-    from .web_pages import PageServer
+    from .page_processes import PageServer
 
     host = f"[{options.host}]" if ":" in options.host else options.host
     hosts = {f"{name}:{port}" for name in (host, "localhost", "127.0.0.1")}

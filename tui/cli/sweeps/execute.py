@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
-from ....debugger.breakpoints.assertion import expand_assertions
-from ....debugger.coverage.files import merge_coverage
+from ....debugger.breakpoints.assertion import expand_assertion_files
 from ....debugger.coverage.report import Coverage
+from ....debugger.coverage.report_files import merge_coverage
 from ....debugger.export_formats import junit
 from ....debugger.sweep.case_files import open_case_set
 from ....debugger.sweep.cases import CaseSet, RandomCases
@@ -29,7 +29,7 @@ from ....runtime.graph import Graph
 from ....runtime.model import Model
 from .. import terminal
 from ..execution.ci_checks import coverage_properties
-from ..execution.coverage_report import check_coverage_option, print_coverage, save_coverage_option
+from ..execution.coverage_report import check_coverage_option, print_coverage, save_coverage_if_requested
 from ..execution.scripted_session import ASSERTION_FAILED_STATUS, STOPPED_STATUS
 from ..model_or_trace import pair_weights
 from .progress import sweep_progress
@@ -60,7 +60,7 @@ def run_sweep(options: argparse.Namespace) -> int:
 def _run_sweep(options: argparse.Namespace, coverage_folder: Path | None) -> int:
     target = _rows_path(options)
     spec = SweepSpec(
-        tuple(expand_assertions(options.asserts)),
+        tuple(expand_assertion_files(options.asserts)),
         tuple(options.breaks),
         tuple(options.measures),
         max_iterations=options.max_iterations,
@@ -148,7 +148,7 @@ def _write_results(options: argparse.Namespace, store: SweepStore, seconds: floa
         for line in report_lines(summaries, worst, commands, seconds, rows):
             terminal.out(line)
         print_coverage(options.coverage, list(coverage.by_job.values()))
-    save_coverage_option(options.coverage, coverage.parts)
+    save_coverage_if_requested(options.coverage, coverage.parts)
     return exit_status(summaries)
 
 

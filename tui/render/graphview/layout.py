@@ -150,7 +150,7 @@ class _LayoutBuilder:
         self.labels = [box_label(box, level) for box in picture.boxes]
         self.sizes = [self._box_size(k) for k in range(len(picture.boxes))]
         self.layers = compute_layout(picture, [width for width, _ in self.sizes], _BOX_GAP_CELLS, _BEND_CELLS)
-        self.lefts = _item_lefts(self.layers, [width for width, _ in self.sizes])
+        self.lefts = _item_left_columns(self.layers, [width for width, _ in self.sizes])
         self.arcs = sorted(picture.arcs, key=lambda arc: self.layers.centers[arc.source])
         #: By wire, the column at its source; by box and wire, the column at the reader.
         self.out_columns: dict[int, int] = {}
@@ -199,14 +199,14 @@ class _LayoutBuilder:
             for reader in wire.readers:
                 incoming.setdefault(reader, []).append((self._wire_column(k, layers.ranks[reader] - 1), k))
         for box, entries in incoming.items():
-            self._assign_in_columns(box, sorted(entries), tops.get(layers.ranks[box] - 1, {}))
+            self._assign_input_columns(box, sorted(entries), tops.get(layers.ranks[box] - 1, {}))
 
     def _wire_column(self, wire: int, rank: int) -> int:
         """The column in which a wire passes or leaves a layer."""
         bends = self.layers.bends[wire]
         return self.lefts[bends[rank]] if rank in bends else self.out_columns[wire]
 
-    def _assign_in_columns(self, box: int, wires: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
+    def _assign_input_columns(self, box: int, wires: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
         """Assign a column of a box to each incoming wire: straight below its origin, else an unobstructed one."""
         left, width = self.lefts[box], self.sizes[box][0]
         free = list(range(left + 1, left + width - 1)) or [left]
@@ -233,7 +233,7 @@ class _LayoutBuilder:
             for k in boxes:
                 placed[k] = self._place_box(k, row)
             after = row + height
-            nets = self._layer_nets(rank)
+            nets = self._nets_between_layers(rank)
             tracks = _assign_tracks(nets)
             below = after + max(1, max(tracks.values(), default=0) + 1)
             for wire, (top, bottoms) in nets.items():
@@ -243,7 +243,7 @@ class _LayoutBuilder:
         self.graph_layout.wires = paths
         self.graph_layout.height = max([box.top + box.height for box in self.graph_layout.placed_boxes], default=0)
 
-    def _layer_nets(self, rank: int) -> dict[int, tuple[int, list[tuple[int, int | None]]]]:
+    def _nets_between_layers(self, rank: int) -> dict[int, tuple[int, list[tuple[int, int | None]]]]:
         """The wires between a layer and the next: the column above, and the columns below with the reader, None for a
         wire that continues."""
         layers = self.layers
@@ -314,7 +314,7 @@ class _LayoutBuilder:
         layout.height = bottom + (count + 1 if count else 0)
 
 
-def _item_lefts(layers: LayeredLayout, widths: Sequence[int]) -> list[int]:
+def _item_left_columns(layers: LayeredLayout, widths: Sequence[int]) -> list[int]:
     """The left column of every item, rounded without overlap, from 0 on; lanes are left of all items."""
     lefts = [0] * len(layers.centers)
     for layer in layers.layers:

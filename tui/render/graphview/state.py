@@ -11,8 +11,8 @@ from ....debugger.graphview.graph_view import GraphBox, GraphView
 from ....debugger.graphview.node_overlay import FramesByLoop, NodeOverlay, find_next_box
 from ....runtime.graph import Loop, Node, bodies
 from ..formatting import escape_unprintable, value_text
-from ..pseudo_code import program_source
-from ..stop_view import ScreenState, graph_of
+from ..pseudo_code import model_pseudo_code
+from ..stop_view import ScreenState, graph_of_frame
 from .canvas import RenderedGraph, draw_graph
 from .layout import BOX_DETAILS, DetailLevel, GraphLayout, layout_graph
 
@@ -56,9 +56,9 @@ class GraphState:
         loop = self.screen_state.frame.loop
         key = (loop, frozenset(self.expanded))
         if key not in self._picture_cache:
-            graph = graph_of(self.screen_state.frame, self.screen_state.main_graph)
+            graph = graph_of_frame(self.screen_state.frame, self.screen_state.main_graph)
             self._picture_cache[key] = build_graph_view(
-                graph, loop, program_source(self.screen_state.main_graph).formatter, self.expanded
+                graph, loop, model_pseudo_code(self.screen_state.main_graph).formatter, self.expanded
             )
         return self._picture_cache[key]
 

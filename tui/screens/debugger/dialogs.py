@@ -8,8 +8,8 @@ from ...widgets.console import FIND_SIGN, GO_TO_SIGN
 from ..graph import GraphScreen
 from ..help import HelpScreen
 from ..inspector import InspectorScreen
+from ..output_panel import QuitConfirmScreen
 from ..palette import PaletteScreen, pane_action_groups, screen_action_groups
-from ..panel import QuitConfirmScreen
 from .run_control import RunControl
 from .screen_base import DebuggerScreenBase
 
@@ -86,8 +86,8 @@ class Dialogs(ActionTarget):
     def action_graph(self) -> None:
         """Open the graph, unless it would give away the answer of a lesson."""
         screen = self._screen
-        if screen.frozen_message:
-            screen.say(screen.frozen_message)
+        if screen.lesson_refusal_text:
+            screen.say(screen.lesson_refusal_text)
         elif screen.screen_state is not None:
             screen.app.push_screen(
                 GraphScreen(screen.actions, screen.screen_state, self._run.submit, self.open_inspector),
@@ -100,10 +100,10 @@ class Dialogs(ActionTarget):
         if screen.screen_state is not None:
             worker = self._run.session_worker
             screen.app.push_screen(
-                InspectorScreen(worker, target, screen.screen_state, plot, screen.actions), self._inspector_closed
+                InspectorScreen(worker, target, screen.screen_state, plot, screen.actions), self._continue_console_line
             )
 
-    def _inspector_closed(self, line: str | None) -> None:
+    def _continue_console_line(self, line: str | None) -> None:
         """Continue a console line begun in the inspector."""
         if line:
             self.action_console(line)

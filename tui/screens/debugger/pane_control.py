@@ -73,7 +73,7 @@ class PaneControl(ActionTarget):
     def show_state(self, state: ScreenState) -> None:
         """Show a stop in the panes."""
         requests = {name: pane.space_request(state) for name, pane in self.pane_grid.panes.items()}
-        self.pane_grid.set_requests({name: request for name, request in requests.items() if request is not None})
+        self.pane_grid.set_space_requests({name: request for name, request in requests.items() if request is not None})
         for pane in self.panes.values():
             pane.screen_state = state
 

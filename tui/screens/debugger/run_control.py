@@ -13,13 +13,13 @@ from ....debugger.session.worker import RunProgress
 from ....runtime.errors import LoopdbgError, UsageError
 from ...actions import ActionTarget
 from ...command_worker import CommandFinished, CommandWorker
-from ...render.display_values import EvaluatedDisplay
+from ...render.display_expressions import EvaluatedDisplay
 from ...render.stop_view import ScreenState, StopView, live_screen_state
 from ...render.targets import IterationTarget
 from ...worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
 from ..breakpoint_editor import BreakpointScreen
 from ..graph import GraphScreen
-from ..panel import PanelScreen
+from ..output_panel import PanelScreen
 from .screen_base import DebuggerScreenBase
 
 #: Shorter commands never show as running, so that the screen does not flicker while stepping.
@@ -90,7 +90,7 @@ class RunControl(ActionTarget):
     def action_why(self) -> None:
         self.submit(PanelQuery("why"))
 
-    def enter_line(self, line: str) -> None:
+    def run_typed_line(self, line: str) -> None:
         """Run a line that was typed into the console."""
         console, worker = self._screen.console_pane, self.session_worker
         try:
@@ -104,7 +104,7 @@ class RunControl(ActionTarget):
                 raise UsageError(f"still running: {key} interrupts; help and info breakpoints can be asked meanwhile")
         except LoopdbgError as problem:
             console.say(f"error: {worker.error_text(problem)}")
-            console.reject_line(line)
+            console.restore_failed_line(line)
 
     def action_interrupt(self) -> None:
         self.session_worker.interrupt()
@@ -162,7 +162,7 @@ class RunControl(ActionTarget):
 
     # -- results
 
-    def show_finished(self, message: CommandFinished) -> None:
+    def show_command_result(self, message: CommandFinished) -> None:
         """Show the result of a command."""
         screen = self._screen
         if message.internal_error is not None:
@@ -202,8 +202,8 @@ class RunControl(ActionTarget):
         if is_first and not (state.has_loops or state.done):
             # Deferred until the panes are placed.
             screen.call_after_refresh(screen.open_graph)
-        if screen.frozen_message:
-            screen.say(screen.frozen_message)
+        if screen.lesson_refusal_text:
+            screen.say(screen.lesson_refusal_text)
 
     def _inputs_source(self, replaced: Collection[str]) -> str:
         """The source of the inputs, some of which a restart may have replaced."""
@@ -230,7 +230,7 @@ class RunControl(ActionTarget):
             screen.say("; ".join(output))
         if error is not None and transcript:
             console.say(f"error: {error}")
-            console.reject_line(command)
+            console.restore_failed_line(command)
         elif error is not None:
             screen.say(error, error=True)
         elif isinstance(command, TypedLine) and console.one_shot:
@@ -266,7 +266,7 @@ class RunControl(ActionTarget):
             return
         frame = state.frame
         count = progress.iterations.get(frame.path)
-        screen.status_message.say_running(progress, frame.name, count, screen.interrupt_key)
+        screen.status_message.show_command_progress(progress, frame.name, count, screen.interrupt_key)
         if isinstance(screen.app.screen, GraphScreen):
             # The graph screen covers the status line.
             screen.app.screen.say(screen.status_message.text)

@@ -19,20 +19,20 @@ from ...actions import (
     Condition,
     ScreenKind,
     actions_by_id,
-    actions_on,
+    actions_of_screen,
     interrupt_key,
     key_name,
 )
 from ...command_worker import CommandFinished, CommandWorker
 from ...render.pane_layout import PaneArrangement
 from ...render.stop_view import ScreenState
-from ...widgets.cached_styles import cache_rows
 from ...widgets.console import FIND_SIGN, ConsolePane
 from ...widgets.detail_line import DetailLine
 from ...widgets.graph_overview import GraphOverview
 from ...widgets.header import Header
 from ...widgets.pane import Pane
 from ...widgets.pane_grid import PaneGrid
+from ...widgets.row_cache import enable_row_cache
 from ...widgets.source import SourcePane
 from ...widgets.status_message import StatusMessage
 from ...widgets.tab_bar import TabBar
@@ -69,9 +69,9 @@ class DebuggerScreen(DebuggerScreenBase):
         learner: Learner | None = None,
     ) -> None:
         super().__init__(ScreenKind.PANES, ACTIONS if actions is None else actions)
-        cache_rows(self)
+        enable_row_cache(self)
         self.screen_state: ScreenState | None = None
-        self._releasable_actions = _group_releasable(actions_on(ScreenKind.PANES, self.actions))
+        self._releasable_actions = _conditional_actions_by_name(actions_of_screen(ScreenKind.PANES, self.actions))
         self.header = Header(worker.model.name, id="header")
         self.status_message = StatusMessage(id="message")
         self.detail_line = DetailLine(id="detail")
@@ -154,7 +154,7 @@ class DebuggerScreen(DebuggerScreenBase):
         self.status_message.say(text, error)
 
     @property
-    def frozen_message(self) -> str:
+    def lesson_refusal_text(self) -> str:
         """The refusal of what could give away the answer of a lesson; "" unless it waits for one."""
         return FROZEN_MESSAGE if self.lesson is not None and self.lesson.card.frozen else ""
 
@@ -166,7 +166,7 @@ class DebuggerScreen(DebuggerScreenBase):
         self.key_bar.action_context = context
         if context.screen_state is None:
             return
-        target = None if self.frozen_message else context.target
+        target = None if self.lesson_refusal_text else context.target
         self.detail_line.say("" if target is None else target.text(context.screen_state))
         self.pane_control.follow_cursor(context)
 
@@ -210,7 +210,7 @@ class DebuggerScreen(DebuggerScreenBase):
     @on(CommandFinished)
     def handle_command_finished(self, message: CommandFinished) -> None:
         """Show the result of a command; the console closes where the card of a lesson shows the reply."""
-        self.run_control.show_finished(message)
+        self.run_control.show_command_result(message)
         if self.lesson is not None and self.lesson.shows_reply_to(message):
             self.call_later(self._close_console_line)
 
@@ -264,7 +264,7 @@ class DebuggerScreen(DebuggerScreenBase):
     @on(ConsolePane.LineEntered)
     def handle_line_entered(self, message: ConsolePane.LineEntered) -> None:
         if not message.sign:
-            self.run_control.enter_line(message.line)
+            self.run_control.run_typed_line(message.line)
             return
         self.dialogs.action_close()
         if message.sign == FIND_SIGN:
@@ -280,7 +280,7 @@ class DebuggerScreen(DebuggerScreenBase):
             self.run_control.action_interrupt()
 
 
-def _group_releasable(actions: Sequence[Action]) -> dict[str, list[Action]]:
+def _conditional_actions_by_name(actions: Sequence[Action]) -> dict[str, list[Action]]:
     """By Textual action, the actions whose keys are not always bound."""
     groups: dict[str, list[Action]] = {}
     for action in actions:

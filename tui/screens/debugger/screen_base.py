@@ -7,7 +7,7 @@ from ...render.stop_view import ScreenState
 from ...widgets.console import ConsolePane
 from ...widgets.header import Header
 from ...widgets.status_message import StatusMessage
-from ..main_screen import MainScreen
+from ..main_screen_base import MainScreen
 from .lesson_panel import LessonPanel
 from .pane_control import PaneControl
 
@@ -43,7 +43,7 @@ class DebuggerScreenBase(MainScreen):
         raise NotImplementedError
 
     @property
-    def frozen_message(self) -> str:
+    def lesson_refusal_text(self) -> str:
         """The refusal of what could give away the answer of a lesson; "" unless it waits for one."""
         raise NotImplementedError
 

@@ -35,7 +35,7 @@ class TargetActions(ActionTarget):
         return () if state is None else state.view.stop_state.breakpoints
 
     @property
-    def _breakpoint(self) -> BreakpointState | None:
+    def _breakpoint_at_cursor(self) -> BreakpointState | None:
         """The breakpoint that the cursor is on."""
         target = self._target
         numbers = (target.number,) if isinstance(target, BreakpointTarget) else ()
@@ -53,7 +53,7 @@ class TargetActions(ActionTarget):
             if target.depth is not None:
                 self._run.select_frame(target.depth)
         elif isinstance(target, BreakpointTarget):
-            if (bp := self._breakpoint) is not None:
+            if (bp := self._breakpoint_at_cursor) is not None:
                 self._submit(f"{'disable' if bp.enabled else 'enable'} {bp.number}")
         elif isinstance(target, DisplayTarget):
             self.action_edit_display()
@@ -115,7 +115,7 @@ class TargetActions(ActionTarget):
             self._screen.say("nothing to delete: the cursor is on no breakpoint")
 
     def action_edit_breakpoint(self) -> None:
-        if (bp := self._breakpoint) is not None:
+        if (bp := self._breakpoint_at_cursor) is not None:
             screen = self._screen
             screen.app.push_screen(BreakpointScreen(screen.actions, bp, self._run.submit))
 

@@ -1,4 +1,4 @@
-from ....plan.kernel_binding import Buffer
+from ....plan.binding_result import Buffer
 from ....plan.plan import Plan
 
 MIN_ELIDED_BYTES: int

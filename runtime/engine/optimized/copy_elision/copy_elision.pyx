@@ -1,7 +1,7 @@
 """Copy elision: nodes that only show memory in another layout need not run.
 
 A Reshape, a Transpose or a Slice copies. If all readers of its result are kernels that can read the source with other
-strides (plan/view_binding.py), they are bound to the source and the node leaves its calls out. This applies to nodes of a
+strides (plan/copy_elision.py), they are bound to the source and the node leaves its calls out. This applies to nodes of a
 loop's body that run in each iteration and whose results only nodes of that body read.
 
 Where extents vary, one binding of a reader may read the source while those for other ranges read the copy

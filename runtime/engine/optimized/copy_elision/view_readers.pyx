@@ -12,9 +12,9 @@ from ...baseline.state cimport *
 from ..optimizer_state cimport *
 
 from ....kernels.symbolic_extents import SymbolicExtent, SymbolicExtentMap, ExtentVariable, any_symbolic
-from ....plan import range_binding
-from ....plan.kernel_binding import InputDescriptor
-from ....plan.view_binding import bind_with_views, result_views
+from ....plan import shape_range_binding
+from ....plan.binding_result import InputDescriptor
+from ....plan.copy_elision import bind_with_views, result_views
 
 #: Minimum length of a range beyond the current extent.
 MIN_RANGE_EXTENTS = 16
@@ -197,7 +197,7 @@ cdef class ViewReaders:
             self.binder.range_bindings.arrays.pop((reader, n.varying.key), None)
         instruction = self.memory.plan.code[reader]
         try:
-            self.binder.install(reader, instruction, range_binding.at_current_extent(bound, inputs))
+            self.binder.install(reader, instruction, shape_range_binding.at_current_extent(bound, inputs))
             self.binder.views[reader] = bound.views
             self.binder.range_bindings.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
         except BaseException:

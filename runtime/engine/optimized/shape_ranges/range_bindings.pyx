@@ -34,12 +34,12 @@ import math
 
 import numpy as np
 
-from ....plan import range_binding
-from ....plan.kernel_binding import DynamicExtentBuffer, InputDescriptor, GrowableBuffer, VaryingIntegers
+from ....plan import shape_range_binding
+from ....plan.binding_result import DynamicExtentBuffer, InputDescriptor, GrowableBuffer, VaryingIntegers
 from ....plan.plan import Opcode
-from ....plan.view_binding import bind_with_capacity
+from ....plan.copy_elision import bind_with_capacity
 from ....kernels.symbolic_extents import SymbolicExtent, symbolic_axis, infer_symbolic_extents, current_extent
-from ....ops.primitives import REFUSAL_ERRORS
+from ....ops.primitive_types import REFUSAL_ERRORS
 from ...baseline.memory import allocate_growable, allocate_or_raise
 
 np.import_array()
@@ -126,7 +126,7 @@ cdef class RangeBindings:
                 (symbolic.lead_element >= 0 and symbolic.lead_input not in bound.guards) or \
                 any(out.known is not None or not has_one_varying_axis(out) for out in bound.outputs):
             return None
-        range_binding.fix_driver_choices(bound)
+        shape_range_binding.narrow_to_driver_choices(bound)
         appended = None
         for k, slot in enumerate(instruction.outputs):
             param = self.appends.get((slot, instruction.inside), -1)
@@ -134,7 +134,7 @@ cdef class RangeBindings:
                 if bound.in_place:
                     appended = (slot, param)
             elif param >= 0 and slot >= 0 and param in instruction.inputs:
-                copy_index = range_binding.find_leading_copy(bound, k, param)
+                copy_index = shape_range_binding.find_leading_copy(bound, k, param)
                 if copy_index is not None:
                     # The result is allocated where its beginning already is.
                     bound.calls.pop(copy_index)
@@ -204,7 +204,7 @@ cdef class RangeBindings:
             self.input_port(v.inputs + k, slot, shape, capacity)
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(sources), symbolic.lead_element
-        v.copies, v.through = range_binding.is_pure_copy(bound), len(seen) > 0
+        v.copies, v.through = shape_range_binding.is_pure_copy(bound), len(seen) > 0
         lead = <int>instruction.inputs[symbolic.lead_input]
         v.narrow = self.memory.specs.kind(self.s.slots[lead].spec)[0] == np.int32
         for k, (slot, out) in enumerate(outputs):

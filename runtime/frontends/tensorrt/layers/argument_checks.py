@@ -67,7 +67,7 @@ _DTYPE_KINDS: dict[str, tuple[str, Callable[[np.dtype[Any]], bool]]] = {
 }
 
 
-def input_is(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
+def input_check(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
     """A check of an input: its kind of type (:func:`require_dtype_kind`), if one is named, and its rank."""
 
     def check(layer: ILayer, types: Sequence[TensorType]) -> None:
@@ -79,7 +79,7 @@ def input_is(index: int, dtypes: str = "", low: int = 0, high: int | None = None
     return check
 
 
-def same_types(*indices: int) -> InputCheck:
+def same_types_check(*indices: int) -> InputCheck:
     """A check that inputs, by default all, have the same type."""
 
     def check(layer: ILayer, types: Sequence[TensorType]) -> None:
@@ -157,7 +157,7 @@ def axis_argument(layer: ILayer, axis: int, rank: int, label: str = "its axis") 
     return axis
 
 
-def third_from_end(layer: ILayer) -> int:
+def third_axis_from_end(layer: ILayer) -> int:
     """The default axis of layers: the third from the end."""
     return max(0, len(layer.required_input(0).type.shape or ()) - 3)
 

@@ -18,9 +18,9 @@ from .argument_checks import (
     bool_argument,
     checked_rank,
     enum_check,
-    input_is,
+    input_check,
     require_dtype_kind,
-    same_types,
+    same_types_check,
     sizes_differ,
     static_shape,
 )
@@ -31,7 +31,12 @@ class IAttentionOutputLayer(ILayer, type=LayerType.ATTENTION_OUTPUT, kind="Atten
     """The layer of an IAttention: inputs query, key, value, mask."""
 
     MAX_INPUTS = 4
-    CHECKS = (same_types(0, 1, 2), input_is(0, "float", 4, 4), input_is(1, "", 4, 4), input_is(2, "", 4, 4))
+    CHECKS = (
+        same_types_check(0, 1, 2),
+        input_check(0, "float", 4, 4),
+        input_check(1, "", 4, 4),
+        input_check(2, "", 4, 4),
+    )
 
     norm_op: AttentionNormalizationOp = AttentionNormalizationOp.SOFTMAX
     causal_kind: CausalMaskKind = CausalMaskKind.NONE
@@ -141,7 +146,7 @@ class IRotaryEmbeddingLayer(ILayer, type=LayerType.ROTARY_EMBEDDING):
     """Rotates pairs of elements by angles with given cosines and sines; input 3 has positions."""
 
     MAX_INPUTS = 4
-    CHECKS = (same_types(0, 1, 2), input_is(0, "float", 4, 4))
+    CHECKS = (same_types_check(0, 1, 2), input_check(0, "float", 4, 4))
 
     interleaved: bool = False
     rotary_embedding_dim: int = 0
@@ -181,7 +186,7 @@ def _cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
 class IKVCacheUpdateLayer(ILayer, type=LayerType.KV_CACHE_UPDATE, operator="KVCacheUpdate", domain="tensorrt"):
     """Writes an update into a cache along axis 2, at a separate index for each batch."""
 
-    CHECKS = (same_types(0, 1), input_is(0, "", 4, 4), input_is(1, "", 4, 4), input_is(2, "index", 1, 1))
+    CHECKS = (same_types_check(0, 1), input_check(0, "", 4, 4), input_check(1, "", 4, 4), input_check(2, "index", 1, 1))
 
     cache_mode: KVCacheMode = KVCacheMode.LINEAR
 

@@ -7,12 +7,19 @@ from typing import Any
 
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
-from ..dims import Dims, sizes_of
+from ..dims import Dims, sizes_from_shape
 from ..enums import LayerType
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
-from .argument_checks import axis_argument, input_is, int_argument, same_types, sizes_differ, third_from_end
+from .argument_checks import (
+    axis_argument,
+    input_check,
+    int_argument,
+    same_types_check,
+    sizes_differ,
+    third_axis_from_end,
+)
 from .network_methods import TENSORS, Parameter, network_method
 
 
@@ -20,7 +27,7 @@ from .network_methods import TENSORS, Parameter, network_method
 class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat", attributes=("axis",)):
     """Concatenates tensors along an axis; by default the third from the end."""
 
-    CHECKS = (same_types(),)
+    CHECKS = (same_types_check(),)
 
     _axis: int | None = None
 
@@ -29,7 +36,7 @@ class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat
             raise argument_error("add_concatenation takes at least one tensor")
         super().__init__(network, inputs)
 
-    axis = CheckedAttribute[int]("_axis", ownerless_check(int_argument), unset=third_from_end)
+    axis = CheckedAttribute[int]("_axis", ownerless_check(int_argument), unset=third_axis_from_end)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         if any(kind.shape is None for kind in types):
@@ -59,7 +66,7 @@ class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat
 class IPaddingLayer(ILayer, type=LayerType.PADDING):
     """Pads the last two axes with zeros; negative numbers crop."""
 
-    CHECKS = (input_is(0, "number", 4),)
+    CHECKS = (input_check(0, "number", 4),)
 
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], pre_padding: Any, post_padding: Any) -> None:
         super().__init__(network, inputs)
@@ -67,7 +74,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
         self._post = self._check_pair(post_padding, f"{self}: post_padding")
 
     def _check_pair(self, value: Any, label: str) -> tuple[int, ...]:
-        pair = sizes_of(value, label)
+        pair = sizes_from_shape(value, label)
         if len(pair) != 2:
             raise argument_error(f"{label} has two numbers, for the last two axes, not {pair}")
         return pair
@@ -99,7 +106,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
 class IReverseSequenceLayer(ILayer, type=LayerType.REVERSE_SEQUENCE):
     """Reverses the first elements of each sequence of a batch, by their lengths."""
 
-    CHECKS = (input_is(1, "index", 1, 1), input_is(0, "", 2))
+    CHECKS = (input_check(1, "index", 1, 1), input_check(0, "", 2))
 
     batch_axis: int = 1
     sequence_axis: int = 0

@@ -12,7 +12,7 @@ from ....dtypes import dtype_to_onnx
 from ....graph import Array, TensorType, Value
 from ..checked_attribute import Check, CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
-from ..dims import Dims, sizes_of
+from ..dims import Dims, sizes_from_shape
 from ..enums import DataType, FillOperation, LayerType, numpy_type
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
@@ -31,7 +31,7 @@ _TYPES = {
 @network_method(
     "add_constant",
     "A constant of a shape; the weights are an array, or trt.Weights.",
-    shape=Parameter(Any, label="add_constant: the shape", check=sizes_of),
+    shape=Parameter(Any, label="add_constant: the shape", check=sizes_from_shape),
     weights=Parameter(Any, label="add_constant: the weights", check=array_of),
 )
 class IConstantLayer(ILayer, type=LayerType.CONSTANT):
@@ -40,7 +40,7 @@ class IConstantLayer(ILayer, type=LayerType.CONSTANT):
     _shape: tuple[int, ...]
     _array: Array
 
-    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, label="the shape")
+    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_from_shape), Dims, label="the shape")
     #: The flattened data.
     weights = CheckedAttribute[Array](
         "_array", ownerless_check(array_of), lambda array: array.reshape(-1), label="the weights"
@@ -80,7 +80,7 @@ def _number_check(field: str) -> Check:
 @network_method(
     "add_fill",
     "A linear sequence, or random numbers.",
-    shape=Parameter(Any, check=sizes_of),
+    shape=Parameter(Any, check=sizes_from_shape),
     op=Parameter(FillOperation, attribute="operation"),
     output_type=Parameter(DataType, DataType.FLOAT, attribute="to_type"),
 )
@@ -95,7 +95,7 @@ class IFillLayer(ILayer, type=LayerType.FILL):
     _alpha: float | int = 0.0
     _beta: float | int = 1.0
 
-    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, unset=Dims.unset, input=0)
+    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_from_shape), Dims, unset=Dims.unset, input=0)
     alpha = CheckedAttribute[float | int]("_alpha", _number_check("_alpha"))
     beta = CheckedAttribute[float | int]("_beta", _number_check("_beta"))
 

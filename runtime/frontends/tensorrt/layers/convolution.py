@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from ....graph import Array, Dim, TensorType, Value
 from ....ops.tensorrt import has_window_past_end, window_past_end_error
 from ..checked_attribute import CheckedAttribute, ownerless_check
-from ..dims import MAX_DIMS, Dims, sizes_of
+from ..dims import MAX_DIMS, Dims, sizes_from_shape
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
 from ..weights import flat_array_of
-from .argument_checks import checked_rank, enum_check, input_is, number_argument
+from .argument_checks import checked_rank, enum_check, input_check, number_argument
 from .network_methods import Parameter, network_method
 
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
@@ -32,7 +32,7 @@ class SlidingWindowLayer(ILayer):
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, **attributes: Any) -> None:
         super().__init__(network, inputs)
         label = self.WINDOW_LABEL
-        self._window = sizes_of(window, f"{self}: {label}")
+        self._window = sizes_from_shape(window, f"{self}: {label}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
             raise argument_error(f"{self}: {label} has two or three positive numbers, not {self._window}")
@@ -41,7 +41,7 @@ class SlidingWindowLayer(ILayer):
         self._set_attributes(attributes)
 
     def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
-        numbers = sizes_of(value, label)
+        numbers = sizes_from_shape(value, label)
         if len(numbers) != len(self._window) or min(numbers) < minimum:
             raise argument_error(f"{label} has {len(self._window)} numbers from {minimum} on, not {numbers}")
         return numbers
@@ -130,7 +130,7 @@ class _ConvolutionBase(SlidingWindowLayer):
 
     MAX_INPUTS = 3
     WINDOW_LABEL = "kernel_shape"
-    CHECKS = (input_is(0, "float"),)
+    CHECKS = (input_check(0, "float"),)
 
     num_output_maps: int = 0
     num_groups: int = 1
@@ -144,7 +144,7 @@ class _ConvolutionBase(SlidingWindowLayer):
         """The shape of the weights for N input channels."""
         raise NotImplementedError
 
-    def _channels(self, kind: TensorType) -> int | None:
+    def _input_channel_count(self, kind: TensorType) -> int | None:
         """The number of input channels, checked against groups and maps."""
         channels = None if kind.shape is None else kind.shape[-len(self._window) - 1]
         groups, maps = self.num_groups, self.num_output_maps
@@ -158,7 +158,7 @@ class _ConvolutionBase(SlidingWindowLayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         spatial = self.spatial_shape(types[0])
-        channels = self._channels(types[0])
+        channels = self._input_channel_count(types[0])
         dtype = types[0].dtype
         if channels is None or spatial is None or types[0].shape is None:
             return [TensorType(dtype)]
@@ -189,7 +189,7 @@ class _ConvolutionBase(SlidingWindowLayer):
         return self.window_count(k, size)
 
     def _operands(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> list[Value | None]:
-        channels = self._channels(self.required_input(0).type) or 1
+        channels = self._input_channel_count(self.required_input(0).type) or 1
         operands = [*inputs, None, None][:3]
         if operands[1] is None:
             operands[1] = scope.constant(self._kernel.reshape(self.kernel_shape(channels)))
@@ -275,7 +275,7 @@ class IPoolingLayer(SlidingWindowLayer, type=LayerType.POOLING):
     """The maximum of each window, the mean, or a blend of both."""
 
     WINDOW_LABEL = "window_size"
-    CHECKS = (input_is(0, "float"),)
+    CHECKS = (input_check(0, "float"),)
 
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True

@@ -13,7 +13,7 @@ from ..checked_attribute import CheckedAttribute
 from ..enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation, numpy_type
 from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import enum_check, input_is, require_dtype_kind, same_types
+from .argument_checks import enum_check, input_check, require_dtype_kind, same_types_check
 from .network_methods import network_method
 
 _OP = ElementWiseOperation
@@ -169,7 +169,7 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
 class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRelu"):
     """``x`` where it is not negative, else ``slope * x``."""
 
-    CHECKS = (input_is(0, "float"), same_types())
+    CHECKS = (input_check(0, "float"), same_types_check())
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, slopes = (kind.shape for kind in types)
@@ -187,7 +187,7 @@ class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRe
 class ISelectLayer(ILayer, type=LayerType.SELECT, operator="Where"):
     """Elements of one tensor where a condition holds, else those of another."""
 
-    CHECKS = (input_is(0, "bool"),)
+    CHECKS = (input_check(0, "bool"),)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         condition, then_type, else_type = types

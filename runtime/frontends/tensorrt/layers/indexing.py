@@ -9,7 +9,7 @@ from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import axis_argument, input_is, same_types, sizes_differ, static_shape
+from .argument_checks import axis_argument, input_check, same_types_check, sizes_differ, static_shape
 from .network_methods import network_method
 
 
@@ -18,7 +18,7 @@ from .network_methods import network_method
 class IGatherLayer(ILayer, type=LayerType.GATHER):
     """Gathers elements or slices of a tensor by indices; out-of-range ones are 0."""
 
-    CHECKS = (input_is(1, "index"), input_is(0, "", 1))
+    CHECKS = (input_check(1, "index"), input_check(0, "", 1))
 
     axis: int = 0
     num_elementwise_dims: int = 0
@@ -105,7 +105,7 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
 class IScatterLayer(ILayer, type=LayerType.SCATTER):
     """A copy of a tensor with updates at indices."""
 
-    CHECKS = (input_is(1, "index"), same_types(0, 2))
+    CHECKS = (input_check(1, "index"), same_types_check(0, 2))
 
     axis: int = 0
     mode: ScatterMode = ScatterMode.ELEMENT
@@ -147,7 +147,7 @@ class IScatterLayer(ILayer, type=LayerType.SCATTER):
 class IOneHotLayer(ILayer, type=LayerType.ONE_HOT):
     """One value at the index, another elsewhere."""
 
-    CHECKS = (input_is(0, "index"), input_is(1, "", 1, 1), input_is(2, "index", 0, 0))
+    CHECKS = (input_check(0, "index"), input_check(1, "", 1, 1), input_check(2, "index", 0, 0))
 
     axis: int = 0
 

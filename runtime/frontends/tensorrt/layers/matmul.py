@@ -11,7 +11,7 @@ from ..enums import LayerType, MatrixOperation
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
-from .argument_checks import checked_rank, input_is, require_dtype_kind, same_types, sizes_differ
+from .argument_checks import checked_rank, input_check, require_dtype_kind, same_types_check, sizes_differ
 from .elementwise import broadcast
 from .network_methods import TENSORS, Parameter, network_method, unchecked
 
@@ -29,7 +29,7 @@ _NONE, _TRANSPOSE, _VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, Ma
 class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix Multiply"):
     """A product of matrices, or of vectors, in the last axes; the axes before them are batches."""
 
-    CHECKS = (same_types(),)
+    CHECKS = (same_types_check(),)
 
     op0: MatrixOperation = _NONE
     op1: MatrixOperation = _NONE
@@ -97,7 +97,7 @@ class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix 
 class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=("equation",)):
     """Products and sums by an equation."""
 
-    CHECKS = (same_types(), input_is(0, "float"))
+    CHECKS = (same_types_check(), input_check(0, "float"))
 
     equation: str = ""
 

@@ -12,7 +12,7 @@ from ....ops.operator_helpers import is_float
 from ..enums import DataType, LayerType, numpy_type
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import axis_argument, input_is, require_dtype_kind, sizes_differ, static_shape
+from .argument_checks import axis_argument, input_check, require_dtype_kind, sizes_differ, static_shape
 from .network_methods import Parameter, network_method
 
 _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
@@ -63,7 +63,7 @@ class _QuantizationBase(ILayer):
 class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
     """``clamp(round(x / scale) + zero_point)``, halves to even."""
 
-    CHECKS = (input_is(0, "float"),)
+    CHECKS = (input_check(0, "float"),)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         self._check_scale(types)

@@ -10,7 +10,7 @@ from ..constant_folding import constant_int
 from ..enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation, numpy_type
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import axes_from_mask, checked_rank, input_is, int_argument, third_from_end
+from .argument_checks import axes_from_mask, checked_rank, input_check, int_argument, third_axis_from_end
 from .network_methods import Parameter, network_method, unchecked
 
 _ONNX_OPERATORS = {
@@ -35,7 +35,7 @@ _MAX_TOPK = 3840
 class IReduceLayer(ILayer, type=LayerType.REDUCE):
     """A reduction over the axes of a mask."""
 
-    CHECKS = (input_is(0, "number"),)
+    CHECKS = (input_check(0, "number"),)
 
     op: ReduceOperation = ReduceOperation.SUM
     axes: int = 0
@@ -75,7 +75,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
 
     OUTPUTS = 2
     MAX_INPUTS = 2
-    CHECKS = (input_is(0, "number"), input_is(1, "index", 0, 0))
+    CHECKS = (input_check(0, "number"), input_check(1, "index", 0, 0))
 
     op: TopKOperation = TopKOperation.MAX
     axes: int = 0
@@ -126,12 +126,12 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
 class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
     """Softmax over one axis; by default the third from the end."""
 
-    CHECKS = (input_is(0, "float", 1),)
+    CHECKS = (input_check(0, "float", 1),)
 
     _mask: int | None = None
 
     def _default_mask(self) -> int:
-        return 1 << third_from_end(self)
+        return 1 << third_axis_from_end(self)
 
     #: The mask of the axis.
     axes = CheckedAttribute[int](
@@ -159,7 +159,7 @@ class IRaggedSoftMaxLayer(
 ):
     """Softmax over the first elements of each row; the rest is zero."""
 
-    CHECKS = (input_is(0, "float"), input_is(1, "index"), input_is(0, "", 3, 3), input_is(1, "", 3, 3))
+    CHECKS = (input_check(0, "float"), input_check(1, "index"), input_check(0, "", 3, 3), input_check(1, "", 3, 3))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, bounds = types
@@ -182,7 +182,7 @@ class IRaggedSoftMaxLayer(
 class ICumulativeLayer(ILayer, type=LayerType.CUMULATIVE, operator="CumSum", attributes=("exclusive", "reverse")):
     """Cumulative sums along an axis, which is a constant tensor."""
 
-    CHECKS = (input_is(0, "number"), input_is(1, "index", 0, 0))
+    CHECKS = (input_check(0, "number"), input_check(1, "index", 0, 0))
 
     op: CumulativeOperation = CumulativeOperation.SUM
     exclusive: bool = False

@@ -11,7 +11,7 @@ import numpy as np
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute
 from ..constant_folding import constant_value
-from ..dims import Dims, sizes_of
+from ..dims import Dims, sizes_from_shape
 from ..enums import (
     InterpolationMode,
     LayerType,
@@ -25,10 +25,10 @@ from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
 from .argument_checks import (
     checked_rank,
-    input_is,
+    input_check,
     number_argument,
     require_dtype_kind,
-    same_types,
+    same_types_check,
     sizes_differ,
     static_shape,
 )
@@ -49,7 +49,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
     """Resizes a tensor to a shape, by scales, or to the sizes in input 1."""
 
     MAX_INPUTS = 2
-    CHECKS = (input_is(0, "float"),)
+    CHECKS = (input_check(0, "float"),)
 
     resize_mode: InterpolationMode = InterpolationMode.NEAREST
     coordinate_transformation: ResizeCoordinateTransformation = ResizeCoordinateTransformation.ASYMMETRIC
@@ -66,7 +66,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
 
     def _parse_shape(self, shape: Any, label: str) -> tuple[int, ...]:
         self._check_no_shape_tensor("shape")
-        return sizes_of(shape, label)
+        return sizes_from_shape(shape, label)
 
     def _parse_scales(self, scales: Any, label: str) -> tuple[float, ...]:
         self._check_no_shape_tensor("scales")
@@ -141,7 +141,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
 class IGridSampleLayer(ILayer, type=LayerType.GRID_SAMPLE):
     """Samples an image at the points of a grid, x and y from -1 to 1."""
 
-    CHECKS = (same_types(), input_is(0, "float", 4, 4), input_is(1, "", 4, 4))
+    CHECKS = (same_types_check(), input_check(0, "float", 4, 4), input_check(1, "", 4, 4))
 
     interpolation_mode: InterpolationMode = InterpolationMode.LINEAR
     align_corners: bool = False

@@ -16,11 +16,11 @@ from .argument_checks import (
     axes_from_mask,
     axis_argument,
     checked_rank,
-    input_is,
+    input_check,
     int_argument,
     number_argument,
     require_dtype_kind,
-    same_types,
+    same_types_check,
     static_shape,
 )
 from .network_methods import Parameter, network_method
@@ -121,7 +121,7 @@ _NORMALIZATION_TENSORS = dict.fromkeys(("input", "scale", "bias"), ITensor)
 class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the axes of a mask."""
 
-    CHECKS = (same_types(), input_is(0, "float"))
+    CHECKS = (same_types_check(), input_check(0, "float"))
 
     epsilon: float = 1e-5
     axes: int = 0
@@ -207,7 +207,7 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
 class ILRNLayer(ILayer, type=LayerType.LRN):
     """``x / (k + alpha / window * sum of squares) ** beta``, across neighbouring channels: axis -3."""
 
-    CHECKS = (input_is(0, "float", 3, 4),)
+    CHECKS = (input_check(0, "float", 3, 4),)
 
     window_size: int = 1
     alpha: float = 1.0

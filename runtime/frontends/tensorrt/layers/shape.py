@@ -11,11 +11,11 @@ import numpy as np
 from ....graph import Array, Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
-from ..dims import MAX_DIMS, Dims, Permutation, sizes_of
+from ..dims import MAX_DIMS, Dims, Permutation, sizes_from_shape
 from ..enums import LayerType
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import checked_rank, input_is, require_dtype_kind, static_shape
+from .argument_checks import checked_rank, input_check, require_dtype_kind, static_shape
 from .network_methods import network_method
 
 
@@ -54,7 +54,7 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
 
     first_transpose = CheckedAttribute[Permutation]("_first", _permutation, unset=_identity)
     second_transpose = CheckedAttribute[Permutation]("_second", _permutation, unset=_identity)
-    reshape_dims = CheckedAttribute[Dims]("_dims", ownerless_check(sizes_of), Dims, unset=Dims.unset, input=1)
+    reshape_dims = CheckedAttribute[Dims]("_dims", ownerless_check(sizes_from_shape), Dims, unset=Dims.unset, input=1)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
@@ -144,7 +144,7 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
 class _AxesLayer(ILayer):
     """A layer whose axes are a constant tensor."""
 
-    CHECKS = (input_is(1, "index", 0, 1),)
+    CHECKS = (input_check(1, "index", 0, 1),)
 
     def _axes(self, rank: int) -> list[int]:
         axes = self._axis_numbers()

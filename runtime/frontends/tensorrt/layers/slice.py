@@ -8,11 +8,11 @@ from typing import Any
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
-from ..dims import Dims, sizes_of
+from ..dims import Dims, sizes_from_shape
 from ..enums import LayerType, SampleMode
 from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import input_is, static_shape
+from .argument_checks import input_check, static_shape
 from .network_methods import Parameter, network_method
 
 _PARAMETER_NAMES = ("start", "shape", "stride")
@@ -22,13 +22,13 @@ _PARAMETER_NAMES = ("start", "shape", "stride")
     "add_slice",
     "A slice of a tensor by start, shape and stride.",
     "input",
-    **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=sizes_of)),
+    **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=sizes_from_shape)),
 )
 class ISliceLayer(ILayer, type=LayerType.SLICE):
     """``out[j] = in[start + j * stride]`` for j < ``shape`` along each axis; each of the three may be a tensor."""
 
     MAX_INPUTS = 6
-    CHECKS = tuple(input_is(index, "index", 1, 1) for index in (1, 2, 3, 5))
+    CHECKS = tuple(input_check(index, "index", 1, 1) for index in (1, 2, 3, 5))
 
     mode: SampleMode = SampleMode.STRICT_BOUNDS
     _start: tuple[int, ...]
@@ -37,7 +37,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     _axes: tuple[int, ...] | None = None
 
     start, shape, stride, axes = (
-        CheckedAttribute[Dims](f"_{part}", ownerless_check(sizes_of), Dims, unset=Dims.unset, input=index)
+        CheckedAttribute[Dims](f"_{part}", ownerless_check(sizes_from_shape), Dims, unset=Dims.unset, input=index)
         for part, index in (("start", 1), ("shape", 2), ("stride", 3), ("axes", 5))
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.expression.language import Expression, Scope, ScopeError
+from loopdbg.debugger.expression.expression import Expression, Scope, ScopeError
 from loopdbg.debugger.session.session import Reason, Session
 from text_models import model
 

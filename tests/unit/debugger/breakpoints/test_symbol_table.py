@@ -7,7 +7,7 @@ import pytest
 import loopdbg
 from error_fields import raises_error
 from loopdbg.debugger.breakpoints.symbol_table import SymbolTable
-from loopdbg.debugger.expression.language import parse
+from loopdbg.debugger.expression.expression import parse
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import Graph
 from loopdbg.runtime.plan.plan import Opcode

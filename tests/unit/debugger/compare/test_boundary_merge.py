@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.compare.report.findings import Comparison, DivergenceReason, LoopFindings, Verdict
-from loopdbg.debugger.compare.report.runtime_rules import reasons_from_notes
+from loopdbg.debugger.compare.report.runtime_differences import reasons_from_notes
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from loopdbg.debugger.compare.running.loop_matching import match_loops, match_names
 from loopdbg.debugger.compare.running.sides import LoopInfo

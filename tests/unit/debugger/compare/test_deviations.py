@@ -12,7 +12,7 @@ import pytest
 
 import cli_runner
 import loopdbg
-from loopdbg.debugger.compare.running.deviations import deviations
+from loopdbg.debugger.compare.running.runtime_deviations import deviations
 from loopdbg.runtime.graph import Graph
 from text_models import load_proto, proto
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from cli_runner import run_cli as command
-from loopdbg.debugger.compare.causes.quantization_step import integer_step
+from loopdbg.debugger.compare.causes.quantization_tie_rounding import integer_step
 from text_models import loop_text, proto
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from diff_checks import compare_models, report_text
 from loopdbg.debugger.compare.proof.intervention import Reruns
-from loopdbg.debugger.compare.proof.rounding import (
+from loopdbg.debugger.compare.proof.rounding_noise import move
+from loopdbg.debugger.compare.proof.rounding_sensitivity import (
     explain_by_rounding,
     explain_iteration_by_rounding,
     rounding_response,
 )
-from loopdbg.debugger.compare.proof.rounding_noise import move
 from loopdbg.debugger.compare.report.findings import Demonstration, Difference, LoopFindings, Verdict
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.compare.running.value_comparison import Tolerance, compare

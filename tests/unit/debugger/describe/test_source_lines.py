@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopdbg.debugger.describe.code_lines import CodeLines
+from loopdbg.debugger.describe.node_source_lines import CodeLines
 from loopdbg.debugger.describe.pseudo_code import build_pseudo_code
 from loopdbg.runtime.graph import Graph, Operation, Origin, Value
 from text_models import sample
@@ -51,7 +51,7 @@ def test_missing_line_or_file(script: Path) -> None:
 def test_exporter_line_formats() -> None:
     origin = Origin("model.py", 142, "return scan(step, h, x)", traced="gates = a + b")
     assert origin_lines(origin) == "model.py:142 ▸ gates = a + b"
-    assert CodeLines(Graph("g")).line_of_node(node(origin)) == "model.py:142  return scan(step, h, x)"
+    assert CodeLines(Graph("g")).source_line_text(node(origin)) == "model.py:142  return scan(step, h, x)"
 
 
 def test_non_python_file_is_not_read(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_network_path_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, most: int) -> bytes:
         raise AssertionError(path)
 
-    monkeypatch.setattr("loopdbg.debugger.describe.code_lines.read_bytes", refuse)
+    monkeypatch.setattr("loopdbg.debugger.describe.node_source_lines.read_bytes", refuse)
     monkeypatch.setattr("os.path.isabs", lambda path: True)
     assert origin_lines(Origin("\\\\host\\share\\model.py", 1)) == "model.py:1"
     assert origin_lines(Origin("//host/share/model.py", 1)) == "model.py:1"

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, ScopeError, UnknownNameError, parse
+from loopdbg.debugger.expression.expression import ExpressionError, ScopeError, UnknownNameError, parse
 
 
 class SampleScope:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, parse_target, replace_value
+from loopdbg.debugger.expression.expression import ExpressionError, parse_target, replace_value
 
 from .sample_scope import SAMPLE_SCOPE, value
 

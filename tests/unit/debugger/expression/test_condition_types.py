@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, parse
+from loopdbg.debugger.expression.expression import ExpressionError, parse
 from loopdbg.runtime.graph import TensorType
 
 from .sample_scope import SAMPLE_SCOPE

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import loopdbg
+from loopdbg.debugger.expression.expression import ExpressionError, format_value, parse
 from loopdbg.debugger.expression.functions import FUNCTIONS
-from loopdbg.debugger.expression.language import ExpressionError, format_value, parse
 from loopdbg.debugger.expression.parser import TIME_SHIFT_FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, OPERATOR_WORDS, STATE_WORDS
 from loopdbg.debugger.scope.frame_scope import FrameScope

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, parse
+from loopdbg.debugger.expression.expression import ExpressionError, parse
 
 from .sample_scope import error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopdbg.debugger.expression.language import completion_start, completions, parse, quote
+from loopdbg.debugger.expression.expression import completion_start, completions, parse, quote
 
 
 @pytest.mark.parametrize(

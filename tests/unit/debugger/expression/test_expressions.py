@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import (
+from loopdbg.debugger.expression.expression import (
     ExpressionError,
     NoValueError,
     ScopeError,

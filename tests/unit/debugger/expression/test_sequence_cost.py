@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.calculator import MAX_WORK_ELEMENTS
 from loopdbg.debugger.expression.evaluate import Evaluator
+from loopdbg.debugger.expression.operator_semantics import MAX_WORK_ELEMENTS
 from loopdbg.debugger.expression.parser import parse_tree
 
 ITEM = np.zeros(MAX_WORK_ELEMENTS // 32, np.float32)

@@ -17,7 +17,7 @@ from loopdbg.debugger.fuzz.campaign import FuzzCampaign, SavedFinding
 from loopdbg.debugger.fuzz.executor import FuzzExecutor
 from loopdbg.debugger.fuzz.finding import FindingKind, FuzzFinding
 from loopdbg.debugger.fuzz.folder import STATE_FILE, FuzzFolder, read_case
-from loopdbg.debugger.fuzz.job import Corpus, fuzz_job
+from loopdbg.debugger.fuzz.job import Corpus, make_fuzz_job
 from loopdbg.debugger.fuzz.last_inputs import LastInputs
 from loopdbg.debugger.fuzz.replay import replay
 from loopdbg.testing import assert_passes
@@ -45,7 +45,7 @@ def first_finding(executor: FuzzExecutor, corpus: Corpus, rounds: int = 60) -> F
 def test_edge_cases_are_found(tmp_path: Path, name: str) -> None:
     path, against = write_models(WITH_FAULTS[name], tmp_path)
     source = loopdbg.load(path)
-    job = fuzz_job(source, str(path), against=against)
+    job = make_fuzz_job(source, str(path), against=against)
     finding = first_finding(FuzzExecutor(job, source), Corpus())
     assert finding is not None and finding.minimal
     if name not in ("mean_of_no_iteration", "narrow_counter", "sign_of_zero"):
@@ -59,7 +59,7 @@ def test_correct_loops_have_no_findings(name: str) -> None:
     text = texts(WITH_FAULTS[name])[1]
     assert text is not None
     source = model(text)
-    assert first_finding(FuzzExecutor(fuzz_job(source, "m"), source), Corpus(), 2) is None
+    assert first_finding(FuzzExecutor(make_fuzz_job(source, "m"), source), Corpus(), 2) is None
 
 
 def test_a_bounded_loop_is_not_endless() -> None:
@@ -76,7 +76,7 @@ def test_a_bounded_loop_is_not_endless() -> None:
 def test_minimal_pair(tmp_path: Path, name: str, failing: int, passing: int, iteration: int) -> None:
     path, against = write_models(WITH_FAULTS[name], tmp_path)
     source = loopdbg.load(path)
-    finding = first_finding(FuzzExecutor(fuzz_job(source, str(path), against=against), source), Corpus())
+    finding = first_finding(FuzzExecutor(make_fuzz_job(source, str(path), against=against), source), Corpus())
     assert finding is not None and finding.pair is not None
     assert (finding.pair.failing["n"], finding.pair.passing["n"]) == (failing, passing)
     assert finding.pair.iteration == iteration
@@ -93,7 +93,7 @@ def opened(path: Path, source: loopdbg.Model, **settings: Any) -> FuzzFolder:
 
 def campaign(path: Path, folder: Path, **options: Any) -> FuzzCampaign:
     source = loopdbg.load(path)
-    return FuzzCampaign(fuzz_job(source, str(path)), source, opened(folder, source), **options)
+    return FuzzCampaign(make_fuzz_job(source, str(path)), source, opened(folder, source), **options)
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_both_reject_is_no_fault(tmp_path: Path) -> None:
 
 def test_different_sizes_without_names_are_no_fault() -> None:
     source = model("g (float[] x, float[] y) => (float[] z) { z = Add (x, y) }".replace("[]", "[?]"))
-    executor = FuzzExecutor(fuzz_job(source, "m"), source)
+    executor = FuzzExecutor(make_fuzz_job(source, "m"), source)
     assert executor.space.with_equal_sizes({"x": np.ones(2, np.float32), "y": np.ones(3, np.float32)}) is not None
     assert first_finding(executor, Corpus(), 2) is None
 
@@ -162,7 +162,7 @@ def test_different_sizes_without_names_are_no_fault() -> None:
 def test_peers_agree_on_the_samples(tmp_path: Path) -> None:
     onnx.save(proto(COUNT), tmp_path / "m.onnx")
     source = loopdbg.load(tmp_path / "m.onnx")
-    executor = FuzzExecutor(fuzz_job(source, str(tmp_path / "m.onnx"), against="onnxruntime"), source)
+    executor = FuzzExecutor(make_fuzz_job(source, str(tmp_path / "m.onnx"), against="onnxruntime"), source)
     try:
         assert first_finding(executor, Corpus(), 3) is None
     finally:

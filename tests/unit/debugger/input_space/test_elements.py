@@ -15,8 +15,8 @@ from loopdbg.debugger.input_space.elements import (
     as_element,
     edge_values,
     element_cost,
+    element_kind,
     integer_range,
-    kind_of,
     simpler_values,
     to_array,
 )
@@ -74,4 +74,4 @@ def check_descent(value: Any, kind: str) -> None:
 
 
 def test_a_float_is_its_shortest_number() -> None:
-    assert as_element(np.float32(0.1), kind_of(np.dtype(np.float32))) == 0.1
+    assert as_element(np.float32(0.1), element_kind(np.dtype(np.float32))) == 0.1

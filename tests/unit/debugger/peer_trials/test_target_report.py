@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loopdbg.debugger.peer_trials.target_report import TargetReport, report_rules, report_trials
-from loopdbg.debugger.peer_trials.trial import Trial, short_failure
+from loopdbg.debugger.peer_trials.target_report import TargetReport, tried_target_report, untried_target_report
+from loopdbg.debugger.peer_trials.trial import Trial, short_failure_text
 from loopdbg.debugger.portability.check import RuleFinding, findings_for
 from loopdbg.debugger.portability.known_differences import ONNXRUNTIME, OPENVINO, TargetVerdict
 from loopdbg.debugger.portability.rule_context import RuleMatch
@@ -18,11 +18,11 @@ def trial(loads: bool | None, alike: bool | None, *rules: str, path: str = "main
 
 
 def report(rules: list[RuleFinding], *trials: Trial) -> TargetReport:
-    return report_trials(OPENVINO, rules, trials)
+    return tried_target_report(OPENVINO, rules, trials)
 
 
 def test_report_rules_takes_the_gravest_verdict_of_the_target() -> None:
-    result = report_rules(OPENVINO, findings("B40", "B35", "B49"))
+    result = untried_target_report(OPENVINO, findings("B40", "B35", "B49"))
     assert result.verdict is TargetVerdict.DOES_NOT_LOAD
     assert [finding.rule for finding in result.findings] == ["B49", "B35"]
 
@@ -85,6 +85,6 @@ def test_run_decides_what_is_unknown() -> None:
 
 
 def test_short_failure_keeps_the_end() -> None:
-    assert short_failure("short") == "short"
-    text = short_failure("file.cpp:1 " * 50 + "the reason")
+    assert short_failure_text("short") == "short"
+    text = short_failure_text("file.cpp:1 " * 50 + "the reason")
     assert text.startswith("... ") and text.endswith("the reason") and len(text) < 260

@@ -24,8 +24,8 @@ from loopdbg.debugger.compare.report.findings import Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.value_comparison import Tolerance
 from loopdbg.debugger.peers.child import CommandError
-from loopdbg.debugger.peers.command import read_outputs, write_inputs
-from loopdbg.debugger.peers.command_line import command_name, split_command
+from loopdbg.debugger.peers.command_template import command_name, split_command
+from loopdbg.debugger.peers.external_program import read_outputs, write_inputs
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
 from loopdbg.debugger.reduce import initial_candidate

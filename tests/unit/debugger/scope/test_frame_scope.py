@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, NoValueError, parse
+from loopdbg.debugger.expression.expression import ExpressionError, NoValueError, parse
 from loopdbg.debugger.scope.frame_scope import FrameScope, ScopeError
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import UsageError

@@ -12,7 +12,7 @@ import pytest
 
 import loopdbg
 from error_fields import raises_error
-from loopdbg.debugger.describe.condition import deciding_comparison
+from loopdbg.debugger.describe.condition_analysis import deciding_comparison
 from loopdbg.debugger.frame_state import FrameState
 from loopdbg.debugger.session.live_controller import AnyBoundaryDestination
 from loopdbg.debugger.session.session import Reason, Session

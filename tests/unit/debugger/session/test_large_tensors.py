@@ -14,9 +14,9 @@ import pytest
 from loopdbg import Model, Session, load
 from loopdbg.debugger.session import timeline
 from loopdbg.debugger.session.stop_state import read_stop
-from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
+from loopdbg.debugger.statistics.tensor_statistics import REFERENCE_MIN_BYTES, StaleReferenceError, TensorRef
 from loopdbg.tui.render.formatting import delta_text
-from loopdbg.tui.render.value_cells import norm_value, short_value
+from loopdbg.tui.render.value_cells import short_value, short_value_with_norm
 
 HALVES = """
 <ir_version: 10, opset_import: ["" : 21]>
@@ -87,7 +87,7 @@ def test_reference_is_invalid_after_the_session_continues(model: Model) -> None:
     session.step()
     frame = read_stop(session).frame
     edge = frame.back_edges[0]
-    text = norm_value(edge.value, 40)
+    text = short_value_with_norm(edge.value, 40)
     assert text.startswith("norm ")
     apart = np.abs(np.asarray(edge.value) - np.asarray(edge.previous)).max()
     changed = f"±{apart:.2g}"
@@ -95,7 +95,7 @@ def test_reference_is_invalid_after_the_session_continues(model: Model) -> None:
     with pytest.raises(StaleReferenceError, match="gone on"):
         edge.value.copy_range(0, 1)
     # Statistics that were read stay known, with those of the same pass; others are not made up.
-    assert norm_value(edge.value, 40) == text
+    assert short_value_with_norm(edge.value, 40) == text
     assert delta_text(edge.previous, edge.value) == changed
     assert short_value(frame.values["xs"], 20) == "…"
 

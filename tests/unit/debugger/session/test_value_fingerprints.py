@@ -12,8 +12,8 @@ import pytest
 from loopdbg import Session, load
 from loopdbg.debugger.frame_state import FrameState
 from loopdbg.debugger.session.stop_state import read_stop
-from loopdbg.debugger.statistics import tensor_ref
-from loopdbg.debugger.statistics.tensor_ref import (
+from loopdbg.debugger.statistics import tensor_statistics
+from loopdbg.debugger.statistics.tensor_statistics import (
     REFERENCE_MIN_BYTES,
     TensorChange,
     TensorRef,
@@ -135,13 +135,13 @@ def test_value_facts_hold_after_any_move(seed: int, tmp_path: Any) -> None:
 def test_value_is_read_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(tmp_path)
     seen: list[int] = []
-    look = tensor_ref.accumulate_pass
+    look = tensor_statistics.accumulate_pass
 
     def counted(part: Any, *others: Any) -> bool:
         seen.append(part.size)
         return look(part, *others)
 
-    monkeypatch.setattr(tensor_ref, "accumulate_pass", counted)
+    monkeypatch.setattr(tensor_statistics, "accumulate_pass", counted)
 
     def passes() -> float:
         seen.clear()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.statistics.axis_growth import AxisGrowth
-from loopdbg.debugger.statistics.tensor_ref import TensorRef, compute_change
+from loopdbg.debugger.statistics.tensor_statistics import TensorRef, compute_change
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_common_part_is_compared_in_place(axis: int, shrinks: bool) -> None:
     before, after = (long, short) if shrinks else (short, long)
     growth = AxisGrowth.from_shapes(before.shape, after.shape)
     assert growth is not None and (growth.common_rows, growth.added_rows > 0) == (3, not shrinks)
-    shared = [growth.common_part(TensorRef.from_array(item)) for item in (before, after)]
+    shared = [growth.rows_in_both(TensorRef.from_array(item)) for item in (before, after)]
     assert [entry.shape for entry in shared] == [short.shape] * 2
     result = compute_change(*shared)
     assert (result.size, result.size - result.same) == (short.size, 1)

@@ -13,8 +13,8 @@ from loopdbg.debugger.statistics.element_search import find_next, is_not_finite
 from loopdbg.debugger.statistics.element_search import parse_predicate as meant
 from loopdbg.debugger.statistics.number_format import NumberFormat, format_element
 from loopdbg.debugger.statistics.tensor_export import numpy_text, save_npy
-from loopdbg.debugger.statistics.tensor_ref import TensorRef
 from loopdbg.debugger.statistics.tensor_slice import TensorSlice
+from loopdbg.debugger.statistics.tensor_statistics import TensorRef
 from loopdbg.debugger.value_text import scalar_text
 from loopdbg.runtime.errors import UsageError
 

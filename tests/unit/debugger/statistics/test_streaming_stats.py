@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from hypothesis_settings import example_settings
 from loopdbg.debugger.statistics.histogram import Histogram
-from loopdbg.debugger.statistics.tensor_ref import (
+from loopdbg.debugger.statistics.tensor_statistics import (
     CHUNK_ELEMENTS,
     PASS_PART_ELEMENTS,
     TensorRef,

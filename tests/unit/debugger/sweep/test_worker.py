@@ -11,7 +11,7 @@ import pytest
 from cli_runner import start_python, wait_for_exit
 from loopdbg.debugger.peers.cpu_usage import CpuUsage
 from loopdbg.debugger.sweep.schedule import SweepTask
-from loopdbg.debugger.sweep.worker import WorkerProcess
+from loopdbg.debugger.sweep.worker_handle import WorkerProcess
 from loopdbg.debugger.sweep.worker_main import MARKER_BYTES, NO_CASE, CaseMarker
 
 

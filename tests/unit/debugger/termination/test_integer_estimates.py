@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
 from hypothesis_settings import example_settings
-from loopdbg.debugger.describe.integer_recurrence import COMPARISON_OPERATORS
+from loopdbg.debugger.describe.integer_turning_points import COMPARISON_OPERATORS
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
 
 Step = Callable[[Any], Any]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.describe.condition import condition_slice
+from loopdbg.debugger.describe.condition_analysis import condition_slice
 from loopdbg.debugger.session.boundary import read_boundary
 from loopdbg.debugger.session.session import Session, debug
 from loopdbg.debugger.termination.explanation import NeverEndsCause, Why, explain_termination
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
-from loopdbg.runtime.cycle_detection import bitwise_equal
 from loopdbg.runtime.graph import Loop, StoppedBy, loops
+from loopdbg.runtime.infinite_loop_detection import bitwise_equal
 from recordings import read_computed
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model
 
@@ -487,13 +487,13 @@ def test_compared_parameter_shows_the_deciding_value() -> None:
 
 def test_slice_of_a_condition() -> None:
     (loop,) = loops(model(BRANCHES).graph)
-    assert condition_slice(loop).nodes == () and not condition_slice(loop).can_change
+    assert condition_slice(loop).nodes == () and not condition_slice(loop).depends_on_varying_values
     newton = condition_slice(only_loop("newton_sqrt.onnx"))
     assert [node.op_type for node in newton.nodes] == ["Mul", "Div", "Mul", "Add", "Sub", "Abs", "Greater"]
     assert [edge.param.name for edge in newton.carried] == ["x"]  # err is carried but never read
     assert sorted(value.name for value in newton.captures) == ["a", "tol"]
     assert [value.name for value in newton.constants] == ["one_half"]
-    assert newton.can_change and newton.depends_on_carried_only
+    assert newton.depends_on_varying_values and newton.depends_on_carried_only
     decoder = condition_slice(only_loop("greedy_decoder.onnx"))
     assert {edge.param.name for edge in decoder.all_carried} == {"token", "h"}
     collatz = condition_slice(only_loop("collatz.onnx"))

@@ -9,7 +9,7 @@ import pytest
 
 import loopdbg
 from loopdbg import Session
-from loopdbg.debugger.scope.iteration_values import IterationValues
+from loopdbg.debugger.scope.other_iterations import IterationValues
 from loopdbg.debugger.session.timeline import HistoricalEngine
 from loopdbg.debugger.termination.explanation import explain_termination
 from text_models import SAMPLES

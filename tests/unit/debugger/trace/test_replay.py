@@ -23,8 +23,8 @@ from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.frame import frame_reader
 from loopdbg.runtime.graph import Value
 from loopdbg.runtime.graph.graph_json import MAX_INLINE_BYTES
-from loopdbg.tui.render.branch_rows import BranchHistory
 from loopdbg.tui.render.stop_view import build_stop_view
+from loopdbg.tui.render.timeline_rows import BranchHistory
 from recordings import record_run
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 

@@ -265,7 +265,7 @@ g (int64 M, int64 K, float[k] v0, float[1] e) => (float[a] o0, float[b] o1, floa
 }"""
 
 
-# Each entry grows anew in the buffer of the one before, both ends of which it meets.
+# Each entry grows again in the buffer of the one before, both ends of which it meets.
 NESTED_PREPEND = NESTED.replace("w = Concat <axis = 0> (u, e)", "w = Concat <axis = 0> (e, u)").replace(
     "w2 = Concat <axis = 0> (u2, e)", "w2 = Concat <axis = 0> (e, u2)"
 )

@@ -13,7 +13,7 @@ import pytest
 import loopdbg
 from engine_tiers import optimizer_of, requires_optimizer, start_engine
 from loopdbg.runtime.compiler import llvm_jit
-from loopdbg.runtime.compiler.c_expressions import write_expression
+from loopdbg.runtime.compiler.c_expression_lowering import write_expression
 from loopdbg.runtime.compiler.llvm_writer import LlvmWriter, TypedValue
 from loopdbg.runtime.engine.engine import Engine
 from text_models import model

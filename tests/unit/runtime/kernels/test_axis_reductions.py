@@ -13,7 +13,7 @@ from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, V
 from loopdbg.runtime.kernels.loop_nest import run_kernel
 from loopdbg.runtime.kernels.strided_iteration import plan_loops
 from loopdbg.runtime.model import Model
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 from loopdbg.runtime.ops.eager import EagerPrimitives
 
 FUNCTIONS = {"ReduceSum": np.add, "ReduceProd": np.multiply, "ReduceMax": np.maximum, "ReduceMin": np.minimum}
@@ -29,15 +29,15 @@ SHAPES = [
 def reduce_sequentially(function: np.ufunc, x: Array, axis: int, begin: Array | None = None) -> Array:
     """What comes of a reduction that takes one number after the other; of two NaNs, and of two zeros, the first one."""
     result = x.take([0], axis) if begin is None else begin.copy()
-    if begin is None and function in kernel_lookup.IDENTITY:
-        result[...] = kernel_lookup.IDENTITY[function](x.dtype)
+    if begin is None and function in ufunc_kernels.IDENTITY:
+        result[...] = ufunc_kernels.IDENTITY[function](x.dtype)
     with np.errstate(all="ignore"):
         for k in range(x.shape[axis]):
             b = x.take([k], axis)
             kept = np.isnan(result)
-            if function in kernel_lookup.IDEMPOTENT:
+            if function in ufunc_kernels.IDEMPOTENT:
                 kept |= result >= b if function is np.maximum else result <= b
-            result = np.where(kept, result, b if function in kernel_lookup.IDEMPOTENT else function(result, b))
+            result = np.where(kept, result, b if function in ufunc_kernels.IDEMPOTENT else function(result, b))
     return result
 
 
@@ -52,8 +52,8 @@ def numbers(shape: tuple[int, ...], dtype: Any, odd: bool, seed: int = 0) -> Arr
 
 def reduce_into(function: np.ufunc, x: Array, axis: int, out: Array) -> Array:
     """Into ``out``, which has any strides and holds what to begin with."""
-    kernel = kernel_lookup.reduction_kernel(function, x.dtype)
-    spread = (x.shape, kernel_lookup.reduction_strides(out, (axis,)))
+    kernel = ufunc_kernels.reduction_kernel(function, x.dtype)
+    spread = (x.shape, ufunc_kernels.reduction_strides(out, (axis,)))
     assert run_kernel(kernel, (out, x, out), *plan_loops(x.shape, (spread, (x.shape, x.strides), spread)))  # type: ignore[arg-type]
     return out
 
@@ -101,7 +101,7 @@ def test_any_strides_and_beginnings(dtype: Any, function: np.ufunc) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_results_among_what_is_folded(function: np.ufunc) -> None:
     """Each number is read when its turn comes, after what was written before."""
-    kernel = kernel_lookup.reduction_kernel(function, np.dtype(np.float32))
+    kernel = ufunc_kernels.reduction_kernel(function, np.dtype(np.float32))
     assert kernel is not None
     for shift, (m, along), (n, step) in itertools.product((0, 1, 5), ((16, 3), (70, 1)), ((3, 1), (3, 70), (20, 70))):
         memory = numbers((6000,), np.float32, False)

@@ -12,7 +12,7 @@ from loopdbg.runtime.graph import Array, System
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import RoutineCall
+from loopdbg.runtime.ops.primitive_types import RoutineCall
 from loopdbg.runtime.ops.registry import find_definition
 
 WHOLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))

@@ -12,8 +12,8 @@ import pytest
 from cpu_features import AVX2, AVX512, available_levels, limit_to
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import loop_nest
-from loopdbg.runtime.ops import kernel_lookup
-from loopdbg.runtime.ops.primitives import Elementwise, NativeLoop
+from loopdbg.runtime.ops import ufunc_kernels
+from loopdbg.runtime.ops.primitive_types import Elementwise, NativeLoop
 
 FLOAT = np.dtype(np.float32)
 
@@ -63,16 +63,16 @@ def numbers() -> Array:
 
 
 def computed(function: Elementwise, *inputs: Array) -> Array:
-    kernel = kernel_lookup.elementwise_kernel(function, tuple(x.dtype for x in inputs))
+    kernel = ufunc_kernels.elementwise_kernel(function, tuple(x.dtype for x in inputs))
     assert kernel is not None and kernel.exact
-    result = kernel_lookup.run_elementwise(kernel, *inputs)
+    result = ufunc_kernels.run_elementwise(kernel, *inputs)
     assert result is not None
     return result
 
 
 def run_on(function: Elementwise, x: Array, out: Array) -> None:
     """As a call walks over views of any strides."""
-    kernel = kernel_lookup.elementwise_kernel(function, (FLOAT,))
+    kernel = ufunc_kernels.elementwise_kernel(function, (FLOAT,))
     assert kernel is not None
     assert loop_nest.run_kernel(kernel, (x, out), (x.size,), (x.strides[0], out.strides[0]))
 

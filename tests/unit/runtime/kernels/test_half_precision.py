@@ -13,7 +13,7 @@ from cpu_features import FLOAT_LEVELS, available_levels, limit_to
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.kernels.strided_iteration import plan_loops
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.elementwise import ERF
@@ -47,9 +47,9 @@ def numbers(x: Any) -> Array:
 
 
 def computed(function: np.ufunc, *inputs: Array) -> Array:
-    kernel = kernel_lookup.elementwise_kernel(function, tuple(x.dtype for x in inputs))
+    kernel = ufunc_kernels.elementwise_kernel(function, tuple(x.dtype for x in inputs))
     assert kernel is not None
-    result = kernel_lookup.run_elementwise(kernel, *inputs)
+    result = ufunc_kernels.run_elementwise(kernel, *inputs)
     assert result is not None
     return result
 
@@ -132,7 +132,7 @@ def test_rows_that_share_memory(function: np.ufunc, ahead: int, n: int, dtype: A
                 dtype
             )
     a, out = memory[: 20 * n].reshape(20, n), memory[ahead : ahead + 20 * n].reshape(20, n)
-    kernel = kernel_lookup.elementwise_kernel(function, (a.dtype, a.dtype))
+    kernel = ufunc_kernels.elementwise_kernel(function, (a.dtype, a.dtype))
     assert kernel is not None and kernel.short_row_itemsize == 2
     assert loop_nest.run_kernel(kernel, (a, other, out), (n,), (2, 0, 2), ((20, 2 * n, 2, 2 * n),))
     np.testing.assert_array_equal(numbers(memory), numbers(wanted))
@@ -232,7 +232,7 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
 @pytest.mark.parametrize("function", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("m", [5, 15, 16, 17, 31, 64, 90, 600])
 def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
-    rng, kernel = np.random.default_rng(m), kernel_lookup.reduction_kernel(function, dtype)
+    rng, kernel = np.random.default_rng(m), ufunc_kernels.reduction_kernel(function, dtype)
     odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 6e-8], dtype)
     for n, spaced, down in ((1, 1, 1), (2, 1, 1), (9, 1, -1), (40, 1, 1), (9, 2, 1)):
         x = (rng.standard_normal((n, 2 * m)) * 2).astype(dtype)
@@ -240,7 +240,7 @@ def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
         x = x[::down, : spaced * m : spaced]
         begin = rng.standard_normal((1, 2 * m)).astype(dtype)
         out, result = begin[:, :m].copy(), begin[:, :m]
-        spread = (x.shape, kernel_lookup.reduction_strides(out, (0,)))
+        spread = (x.shape, ufunc_kernels.reduction_strides(out, (0,)))
         layouts = (spread, (x.shape, x.strides), spread)
         assert loop_nest.run_kernel(kernel, (out, x, out), *plan_loops(x.shape, layouts))  # type: ignore[arg-type]
         for row in x:
@@ -251,7 +251,7 @@ def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
 @pytest.mark.usefixtures("width")
 @pytest.mark.parametrize("function", [np.add, np.maximum], ids=lambda f: f.__name__)
 def test_results_among_what_is_folded(function: np.ufunc) -> None:
-    kernel = kernel_lookup.reduction_kernel(function, HALF)
+    kernel = ufunc_kernels.reduction_kernel(function, HALF)
     for shift in (0, 1, 16, 70):
         memory = np.random.default_rng(shift).standard_normal(2000).astype(HALF)
         expected = memory.copy()

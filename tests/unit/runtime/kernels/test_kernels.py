@@ -13,9 +13,9 @@ from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, V
 from loopdbg.runtime.kernels.kernel import Kernel, cast_kernel, copy_kernel, where_kernel
 from loopdbg.runtime.kernels.loop_nest import run_kernel
 from loopdbg.runtime.model import Model
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import Elementwise
+from loopdbg.runtime.ops.primitive_types import Elementwise
 from loopdbg.runtime.ops.registry import resolve
 
 
@@ -83,7 +83,7 @@ def test_broadcast_over_short_rows(dtype: Any, op_type: str, a: tuple[int, ...],
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
 @pytest.mark.parametrize("function", [np.maximum, np.minimum, np.add, np.subtract, np.multiply, np.divide])
 def test_rows_of_a_few_elements(dtype: Any, n: int, function: np.ufunc) -> None:
-    kernel = kernel_lookup.elementwise_kernel(function, (np.dtype(dtype), np.dtype(dtype)))
+    kernel = ufunc_kernels.elementwise_kernel(function, (np.dtype(dtype), np.dtype(dtype)))
     assert kernel is not None
     x, y = numbers(300, 9, dtype=dtype), numbers(40, 9, dtype=dtype, seed=1)
     x[::7, 0], y[::5, 1], x[3, 1], y[3, 0] = np.nan, np.nan, 0.0, -0.0
@@ -99,12 +99,12 @@ def test_rows_of_a_few_elements(dtype: Any, n: int, function: np.ufunc) -> None:
     ):
         with np.errstate(all="ignore"):
             expected = function(a, b)
-        result = kernel_lookup.run_elementwise(kernel, a, b)
+        result = ufunc_kernels.run_elementwise(kernel, a, b)
         np.testing.assert_array_equal(result, expected)
 
 
 def test_rows_of_a_few_elements_into_what_is_read() -> None:
-    kernel = kernel_lookup.elementwise_kernel(np.add, (np.dtype(np.float32), np.dtype(np.float32)))
+    kernel = ufunc_kernels.elementwise_kernel(np.add, (np.dtype(np.float32), np.dtype(np.float32)))
     x = np.arange(80, dtype=np.float32)
     for shift in (0, 1, 2):  # each row takes what came of the one before it, unless it is its own
         for n in (1, 2, 3):
@@ -195,7 +195,7 @@ def test_copies_that_turn(dtype: str, shape: tuple[int, ...]) -> None:
     for order in itertools.permutations(range(len(shape))):
         for view in (x.transpose(order), x[..., 1:].transpose(order), x[::-1, ::2].transpose(order)):
             np.testing.assert_array_equal(
-                kernel_lookup.run_elementwise(kernel_lookup.copy_kernel(view.dtype), view), view
+                ufunc_kernels.run_elementwise(ufunc_kernels.copy_kernel(view.dtype), view), view
             )
 
 
@@ -214,8 +214,8 @@ def test_where_takes_whole_rows(dtype: str, chance: float) -> None:
             (b[..., 1:], a[..., 1:]),
         ):
             condition = np.broadcast_to(which, np.broadcast_shapes(which.shape, x.shape, y.shape))
-            got = kernel_lookup.run_elementwise(
-                kernel_lookup.where_kernel(a.dtype), condition, *np.broadcast_arrays(x, y)
+            got = ufunc_kernels.run_elementwise(
+                ufunc_kernels.where_kernel(a.dtype), condition, *np.broadcast_arrays(x, y)
             )
             np.testing.assert_array_equal(got, np.where(condition, x, y))
 
@@ -230,7 +230,7 @@ def test_casts_of_neighbours_are_those_of_single_numbers(source: str, target: st
         x = numbers.astype(source) if source in "fd" else np.nan_to_num(numbers, posinf=9, neginf=-9).astype(source)
     if source == target:
         return
-    kernel = kernel_lookup.cast_kernel(x.dtype, np.dtype(target))
+    kernel = ufunc_kernels.cast_kernel(x.dtype, np.dtype(target))
     assert kernel is not None
     steps = x.itemsize, np.dtype(target).itemsize
     singly = np.empty(x.shape, target)
@@ -247,7 +247,7 @@ LOOPS = [
     pytest.param(function, kernel, np.dtype(char), id=f"{function.__name__}-{char}")
     for function in dict.fromkeys(UFUNCS)
     for char in "?bBhHiIlLefd"
-    if (kernel := kernel_lookup.elementwise_kernel(function, (np.dtype(char),) * function.nin)) is not None
+    if (kernel := ufunc_kernels.elementwise_kernel(function, (np.dtype(char),) * function.nin)) is not None
     and kernel.exact  # others get neighbours alone
 ]
 

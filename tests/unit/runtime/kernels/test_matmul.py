@@ -11,7 +11,7 @@ import pytest
 from cpu_features import AVX2, AVX512, BASELINE, available_levels, limit_to
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.kernels.symbolic_extents import ExtentVariable, SymbolicExtent
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 from loopdbg.runtime.ops.eager import EagerPrimitives
 
 RNG = np.random.default_rng(0)
@@ -69,7 +69,7 @@ def test_every_element_is_summed_in_order_wherever_it_lies(width: int, way_a: st
 
 
 def test_extents_that_vary_are_judged_as_numbers_are(width: int) -> None:
-    kernel = kernel_lookup.product_kernel(np.dtype(np.float32), np.dtype(np.float32))
+    kernel = ufunc_kernels.product_kernel(np.dtype(np.float32), np.dtype(np.float32))
     sizes = (1, 2, 7, 63, 64, 65, 128, 129, 400, 3000, 40_000)
     results = set()
     for m, k, n in product((1, 2, 4, 5, 16, 17, 100), sizes, sizes):

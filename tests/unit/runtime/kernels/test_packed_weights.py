@@ -9,7 +9,7 @@ import pytest
 
 from cpu_features import AVX2, AVX512, BASELINE, available_levels, limit_to
 from loopdbg.runtime.kernels import loop_nest
-from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops import ufunc_kernels
 from loopdbg.runtime.ops.weight_packing import (
     FLOAT16_MIN_BYTES,
     INT8_MIN_BYTES,
@@ -26,7 +26,7 @@ RNG = np.random.default_rng(0)
 def packed_product(x: Any, weights: Any, layout: Any = pack_weights) -> Any:
     (m, k), n = x.shape, weights.shape[1]
     out = np.full((m, n), np.nan, np.float32)
-    kernel = kernel_lookup.driver_kernel("panels", F32)
+    kernel = ufunc_kernels.driver_kernel("panels", F32)
     packed = layout(weights)
     assert loop_nest.run_kernel(kernel, (x, packed, out), (m, k, n), extra=({4: 1, 2: 2, 1: 3}[packed.itemsize],))
     return out

@@ -13,7 +13,7 @@ import pytest
 from cpu_features import AVX2, FLOAT_LEVELS, LEVEL_NAMES, available_levels, limit_to
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import loop_nest, thread_pool
-from loopdbg.runtime.ops import convolution, kernel_lookup, weight_packing
+from loopdbg.runtime.ops import convolution, ufunc_kernels, weight_packing
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.int8_convolution import int32_window_sums
 from loopdbg.runtime.ops.integer_matmul import integer_product
@@ -50,7 +50,7 @@ def panels(m: int, k: int, n: int, halves: bool = False) -> Job:
 
     def job() -> Array:
         out = np.empty((m, n), np.float32)
-        kernel = kernel_lookup.driver_kernel("panels", FLOAT32)
+        kernel = ufunc_kernels.driver_kernel("panels", FLOAT32)
         assert loop_nest.run_kernel(kernel, (x, packed, start, out), (m, k, n), extra=(layout, n))
         return out
 
@@ -191,7 +191,7 @@ def test_memory_for_fewer_threads() -> None:
     wanted = np.asarray(convolution.conv(EagerPrimitives(), x, w, pads=[1] * 4, strides=[2, 2]))
     thread_pool.configure(4, 0)
     out, memory = np.empty_like(wanted), np.full(scratch + 4096, 7, np.uint8)
-    kernel = kernel_lookup.routine_kernel("conv.f32")
+    kernel = ufunc_kernels.routine_kernel("conv.f32")
     assert loop_nest.run_kernel(kernel, (x, w, table, out, memory[:scratch]), extra=(0, 0))
     assert_same(out, wanted)
     assert (memory[scratch:] == 7).all()

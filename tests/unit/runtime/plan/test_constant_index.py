@@ -10,9 +10,9 @@ import pytest
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel
 from loopdbg.runtime.ops.registry import ResolvedOperator, resolve
-from loopdbg.runtime.plan.kernel_binding import InputDescriptor, KernelBinding
+from loopdbg.runtime.plan.binding_result import InputDescriptor, KernelBinding
 from loopdbg.runtime.plan.operator_binder import bind
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)

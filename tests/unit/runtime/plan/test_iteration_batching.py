@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.ops.eager import EagerPrimitives
-from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.ops.primitive_types import NoNativeKernel
 from loopdbg.runtime.ops.registry import resolve
 from loopdbg.runtime.plan import batched_primitives
 from loopdbg.runtime.plan.batched_primitives import BatchedPrimitives, BatchedRows

@@ -9,7 +9,7 @@ import pytest
 
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.registry import ResolvedOperator
-from loopdbg.runtime.plan.kernel_binding import InputDescriptor
+from loopdbg.runtime.plan.binding_result import InputDescriptor
 from loopdbg.runtime.plan.operator_binder import bind
 
 X = np.arange(20, dtype=np.float32).reshape(4, 5)

@@ -14,7 +14,7 @@ from onnx import helper
 from cli_runner import run_cli
 from loopdbg.debugger.export_formats.npz import write as save
 from loopdbg.debugger.statistics.tensor_export import save_npy
-from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.debugger.statistics.tensor_statistics import TensorRef
 from loopdbg.debugger.trace.reader import Trace
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime import dtypes

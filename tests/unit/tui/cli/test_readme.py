@@ -144,4 +144,6 @@ def test_first_commands_and_sample_commands_run_in_order(
 
 
 def test_lesson_count_matches_the_course() -> None:
-    assert {int(number) for number in re.findall(r"(\d+) lessons", README.read_text("utf-8"))} == {COURSE.last_number}
+    assert {int(number) for number in re.findall(r"(\d+) lessons", README.read_text("utf-8"))} == {
+        COURSE.highest_lesson_number
+    }

@@ -206,7 +206,7 @@ def test_without_an_event_loop_the_widget_waits_and_a_kernel_interrupt_stops_it(
     def waits() -> bool:
         """The main thread waits for the move, for as long as it takes."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        while frame is not None and frame.f_code.co_name != "_run_callback":
+        while frame is not None and frame.f_code.co_name != "_run_next_callback":
             frame = frame.f_back
         return frame is not None and frame.f_locals["seconds"] is None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from loopdbg.runtime.frontends.onnx import function_bodies, type_checks
+from loopdbg.runtime.frontends.onnx import operator_function_bodies, type_checks
 from loopdbg.runtime.frontends.onnx import subprocess_call as place
 from loopdbg.runtime.frontends.onnx.subprocess_call import call_in_subprocess
 from loopdbg.runtime.graph import TensorType
@@ -40,10 +40,12 @@ def test_subprocess_call_returns_none_at_time_limit(monkeypatch: pytest.MonkeyPa
 
 
 def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for module in (function_bodies, type_checks):
+    for module in (operator_function_bodies, type_checks):
         monkeypatch.setattr(module, "call_in_subprocess", call_in_subprocess)
     model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
-    assert function_bodies.InferredTypes(model).type_of((), "z") == model.graph.input[0].type.SerializeToString()
+    assert (
+        operator_function_bodies.InferredTypes(model).type_of((), "z") == model.graph.input[0].type.SerializeToString()
+    )
     onnx.save(model, tmp_path / "m.onnx")
     result = type_checks.contradictory_shapes(tmp_path / "m.onnx")
     assert result == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]

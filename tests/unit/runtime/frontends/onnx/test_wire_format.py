@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from loopdbg.runtime.frontends.onnx import proto as own
 from loopdbg.runtime.frontends.onnx.proto_decoding import tensor_to_array
-from loopdbg.runtime.stable_file import FileSlice, StableFile
+from loopdbg.runtime.safe_file_reading import FileSlice, StableFile
 from text_models import SAMPLES
 
 SMALL = [path for path in sorted(SAMPLES.rglob("*.onnx")) if path.stat().st_size < 20_000]
@@ -107,7 +107,7 @@ def test_sample_models(path: Path) -> None:
 def test_every_kind_of_field() -> None:
     model = everything()
     assert same(model.SerializeToString())
-    read: Any = own.as_own_model(model)
+    read: Any = own.convert_onnx_package_model(model)
     for ours, theirs in zip(read.graph.initializer, model.graph.initializer, strict=True):
         if theirs.data_type != onnx.TensorProto.STRING:
             np.testing.assert_array_equal(

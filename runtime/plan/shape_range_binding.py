@@ -1,0 +1,117 @@
+"""Helpers for nodes that are bound for a range of shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels import loop_nest
+from ..kernels.symbolic_extents import current_extent
+from ..ops import ufunc_kernels
+from .binding_result import Buffer, CallSpec, InputDescriptor, KernelBinding, VaryingIntegers
+
+
+def narrow_to_driver_choices(bound: KernelBinding) -> None:
+    """Narrow the extent range to one in which the drivers' choices for calls are constant."""
+    for call in bound.calls:
+        loop_nest.narrow_extent_ranges(call.kernel, call.dims, call.steps, call.outer)
+
+
+def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | None]) -> KernelBinding:
+    """The binding with symbolic integers replaced by their current values."""
+    buffers: dict[int, Buffer] = {}
+
+    def current(buffer: Buffer) -> Buffer:
+        key = id(buffer)
+        if key not in buffers:
+            buffers[key] = replace(
+                buffer, shape=_ints(buffer.shape), strides=_ints(buffer.strides), offset=current_extent(buffer.offset)
+            )
+        return buffers[key]
+
+    calls = [
+        CallSpec(
+            call.kernel,
+            tuple(map(current, call.buffers)),
+            _ints(call.dims),
+            _ints(call.steps),
+            tuple(map(_ints, call.outer)),
+            _ints(call.extra),
+        )
+        for call in bound.calls
+    ]
+    temps: list[Any] = []
+    for temp in bound.temps:
+        if isinstance(temp, VaryingIntegers):
+            temps.append(np.array(_ints(temp.numbers), np.int64))
+        else:
+            temps.append(temp if isinstance(temp, np.ndarray) else current_extent(temp))
+    guards: dict[int, Any] = {}
+    for k, guard in bound.guards.items():
+        source = inputs[k]
+        guards[k] = np.array(_ints(guard), source.dtype) if isinstance(guard, tuple) and source is not None else guard
+    return KernelBinding(
+        [current(out) for out in bound.outputs],
+        calls,
+        temps,
+        guards,
+        current_extent(bound.cost),
+        bound.inspected_inputs,
+    )
+
+
+def _ints(extents: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(map(current_extent, extents))
+
+
+def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | None:
+    """The call that copies a complete input unchanged to the start of an output that no other call writes there.
+
+    None: the output does not start with the input.
+    """
+    out = bound.outputs[output]
+    if (
+        out.known is not None
+        or out.kind != "temp"
+        or any(call.kernel.driver in ("skip", "routine") for call in bound.calls)
+    ):
+        return None
+    writers = [k for k, call in enumerate(bound.calls) if _is_in(call.buffers[-1], out)]
+    for k in writers:
+        call = bound.calls[k]
+        source, target = call.buffers[0], call.buffers[-1]
+        size = target.dtype.itemsize
+        if (
+            len(call.buffers) == 2
+            and call.kernel is ufunc_kernels.copy_kernel(target.dtype)
+            and (source.kind, source.index, source.offset, target.offset) == ("slot", slot, 0, 0)
+            and not call.outer
+            and call.steps == (size, size)
+        ):
+            length = call.dims[0] * size
+            if length != math.prod(source.shape) * size:
+                return None
+            others = [bound.calls[j] for j in writers if j != k]
+            if any(_is_in(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
+                c.buffers[-1].offset < length or c.steps[-1] < 0 or any(row[-1] < 0 for row in c.outer)
+                for c in others
+                if c.steps
+            ):
+                return None
+            return k if all(c.steps for c in others) else None
+    return None
+
+
+def is_pure_copy(bound: KernelBinding) -> bool:
+    """Does a binding consist of copies without guards, which cannot fail?"""
+    return not bound.guards and all(
+        call.kernel is ufunc_kernels.copy_kernel(call.buffers[-1].dtype) for call in bound.calls
+    )
+
+
+def _is_in(buffer: Buffer, out: Buffer) -> bool:
+    return buffer.kind == out.kind and buffer.index == out.index
