@@ -87,7 +87,7 @@ class _OptimizationSearch:
         assert model.path is not None
         self.model = model
         self.kinds = set(only) or {name for name, kind in KINDS.items() if not kind.on_request}
-        self.original = open_editable(model.path, model.graph.weights)
+        self.original = open_editable(model.path, model.graph.weights, sorts_nodes=True)
         cases = [*([] if inputs is None else [inputs]), *random_inputs(model, count)][:count]
         self.cases: Sequence[Mapping[str, Data]] = cases
         self.facts, self.inputs = self._first_successful_run(model)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import onnx.helper
 
-from ...runtime.graph.topological_order import topological_order
-from ...runtime.modelfile.onnx_graph import keep_only, names_read_by_node, node_key, own_names, rename_values
+from ...runtime.modelfile.onnx_graph import keep_only, node_key, node_order, own_names, rename_values
 from ..rewriting.rewrite import Rewrite
 from .onnx_graph_edits import LOOP_OPERATORS, GraphEdit, OnnxPlaces, rewrite
 
@@ -32,21 +31,13 @@ def _rename(edit: GraphEdit, names: list[str]) -> None:
 def sort_body_nodes(places: OnnxPlaces) -> Iterator[Rewrite]:
     """The nodes of a body in an order in which they can run."""
     for place in places.inner(*_GRAPH_OPERATORS):
-        if _order(place.proto) != list(range(len(place.proto.node))):
+        order = node_order(place.proto)
+        if order != sorted(order):
             yield rewrite("sort-body", place, None, "sorts the nodes of the body", _sort)
 
 
 def _sort(edit: GraphEdit) -> None:
-    nodes = list(edit.graph.node)
-    keep_only(edit.graph.node, [nodes[k] for k in _order(edit.graph)])
-
-
-def _order(graph: onnx.GraphProto) -> list[int]:
-    """The nodes in an order in which they can run, that of the file where it is one."""
-    makers = {name: k for k, node in enumerate(graph.node) for name in node.output if name}
-    return topological_order(
-        [{makers[name] for name in names_read_by_node(node) if name in makers} for node in graph.node]
-    )
+    keep_only(edit.graph.node, [edit.graph.node[position] for position in node_order(edit.graph)])
 
 
 def copy_returned_values(places: OnnxPlaces) -> Iterator[Rewrite]:

@@ -150,8 +150,13 @@ class EditableIr(EditableModel):
         return etree.tostring(self.root, xml_declaration=True, encoding="utf-8")
 
 
-def open_editable(path: Path, weights: Path | None = None) -> EditableModel:
-    """Read a model file that is to be edited; ``weights``: the constants of an IR, if not the .bin next to it.
+def open_editable(path: Path, weights: Path | None = None, *, sorts_nodes: bool = False) -> EditableModel:
+    """Read a model file that is to be edited.
+
+    Args:
+        path: the file.
+        weights: the constants of an IR, if not the .bin next to it.
+        sorts_nodes: whether the nodes of an ONNX model are brought into topological order.
 
     Raises:
         ModelError: it cannot be read.
@@ -167,5 +172,6 @@ def open_editable(path: Path, weights: Path | None = None) -> EditableModel:
             got="a script",
         )
     proto = read_without_external_data(path)
-    sort_nodes(proto.graph)
+    if sorts_nodes:
+        sort_nodes(proto.graph)
     return EditableOnnx(path, proto)

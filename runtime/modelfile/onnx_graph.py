@@ -204,12 +204,18 @@ def sort_nodes(graph: GraphProto) -> None:
     for node in graph.node:
         for _, inner in inner_graphs(node):
             sort_nodes(inner)
+    order = node_order(graph)
+    if order != sorted(order):
+        keep_only(graph.node, [graph.node[position] for position in order])
+
+
+def node_order(graph: GraphProto) -> list[int]:
+    """The positions of the nodes in topological order, that of the file where it is one or there is a cycle."""
     producers = _producers(graph)
     order = topological_order(
         [{producers[name] for name in names_read_by_node(node) if name in producers} for node in graph.node]
     )
-    if len(order) == len(graph.node) and order != sorted(order):  # a cycle is another error
-        keep_only(graph.node, [graph.node[position] for position in order])
+    return order if len(order) == len(graph.node) else list(range(len(graph.node)))
 
 
 def _producers(graph: GraphProto) -> dict[str, int]:
