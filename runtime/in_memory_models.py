@@ -155,7 +155,7 @@ def _graph_from_openvino(model: Any, inputs: Any = None) -> Graph:
     with scratch_folder() as folder:
         path = folder / f"{_file_name(model.get_friendly_name())}.xml"
         openvino.serialize(model, path)
-        return _read_temporary_file(path)
+        return _read_temporary_model(path)
 
 
 def _reject_compiled_model(model: Any, inputs: Any = None) -> Graph:
@@ -187,10 +187,10 @@ def _graph_from_files(files: dict[str, bytes]) -> Graph:
     with scratch_folder() as folder:
         for name, data in files.items():
             write_bytes(folder / name, data)
-        return _read_temporary_file(folder / next(iter(files)))
+        return _read_temporary_model(folder / next(iter(files)))
 
 
-def _read_temporary_file(path: Path) -> Graph:
+def _read_temporary_model(path: Path) -> Graph:
     """Read a temporary file; errors omit its folder."""
     from .frontends import read_model
 

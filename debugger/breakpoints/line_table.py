@@ -45,13 +45,17 @@ class LineTable:
         return table
 
     @cached_property
-    def _all_lines(self) -> _NodesByLine:
+    def _nodes_by_source_line(self) -> _NodesByLine:
         files = dict.fromkeys((*self._lines, *self._nodes_by_call_line))
         return {file: self._lines.get(file, {}) | self._nodes_by_call_line.get(file, {}) for file in files}
 
     def break_locations(self) -> list[str]:
         """Every line with nodes in ``break`` syntax, for completion: ``model.py:87``."""
-        return [f"{self._short_path(file)}:{line}" for file, lines in self._all_lines.items() for line in sorted(lines)]
+        return [
+            f"{self._short_path(file)}:{line}"
+            for file, lines in self._nodes_by_source_line.items()
+            for line in sorted(lines)
+        ]
 
     def nodes_of_line(self, file: str, line: int, among: Collection[Node]) -> frozenset[Node]:
         """The first node of a line in each body, restricted to ``among``. A line of a function that is called from
@@ -60,7 +64,7 @@ class LineTable:
         Raises:
             UsageError: no node comes from there, or several files have that name.
         """
-        lines = self._all_lines[self._resolve_file(_posix_path(file), line)]
+        lines = self._nodes_by_source_line[self._resolve_file(_posix_path(file), line)]
         if line not in lines:
             nearest = sorted(sorted(lines, key=lambda candidate: abs(candidate - line))[:_MAX_NEAREST_LINES])
             raise UsageError(
@@ -81,12 +85,12 @@ class LineTable:
 
     def _resolve_file(self, name: str, line: int) -> str:
         """The file with a name; among several the one that has the line."""
-        if not self._all_lines:
+        if not self._nodes_by_source_line:
             raise UsageError(
                 f"the model does not tell what code it comes from, so none of it is {escape_unprintable(name)}"
             )
-        named_paths = [path for path in self._all_lines if path == name or path.endswith(f"/{name}")]
-        paths = [path for path in named_paths if line in self._all_lines[path]] or named_paths
+        named_paths = [path for path in self._nodes_by_source_line if path == name or path.endswith(f"/{name}")]
+        paths = [path for path in named_paths if line in self._nodes_by_source_line[path]] or named_paths
         if len(paths) == 1:
             return paths[0]
         if paths:
@@ -94,7 +98,7 @@ class LineTable:
             raise UsageError(
                 f"several files are called {escape_unprintable(name)}; say {' or '.join(labels)}", name=name
             )
-        known_files = [self._short_path(path) for path in self._all_lines]
+        known_files = [self._short_path(path) for path in self._nodes_by_source_line]
         hint = (
             did_you_mean(name, known_files, "{}")
             or f"; there are {escape_unprintable(', '.join(known_files[:_MAX_NEAREST_LINES]))}"
@@ -106,7 +110,7 @@ class LineTable:
         parts = path.split("/")
         for count in range(1, len(parts)):
             suffix = "/".join(parts[-count:])
-            if sum(path_ == suffix or path_.endswith(f"/{suffix}") for path_ in self._all_lines) == 1:
+            if sum(path_ == suffix or path_.endswith(f"/{suffix}") for path_ in self._nodes_by_source_line) == 1:
                 return suffix
         return path
 

@@ -302,7 +302,7 @@ class CoverageRecorder:
         # The boundary has the number of the next iteration.
         is_number = [placement.kind(self._slot(value)) == "iteration" for value in values]
         dtypes = [_declared_dtype(value) for value in values]
-        state = (monitor.iteration_slot(index), *(self._end_test_slots(index) if watch.when == LAST else ()))
+        state = (monitor.iteration_slot(index), *(self._end_test_inputs(index) if watch.when == LAST else ()))
         watch.is_after = True
         watch.slots = (*(placement.slot_after(self._slot(value)) for value in values), *state)
         guards = [taken for _, taken in watch.guards]
@@ -335,7 +335,7 @@ class CoverageRecorder:
     def _watch_before_iteration(self, watch: _Watch) -> None:
         """Read at the boundary before an iteration, if the loop does not end there."""
         monitor, index = self.engine.monitor, watch.index
-        end_slots = self._end_test_slots(index)
+        end_slots = self._end_test_inputs(index)
         watch.slots = (*(self._slot(value) for value in watch.operands), monitor.iteration_slot(index), *end_slots)
         count, end = len(watch.operands), self._end_test(index)
         when, test = watch.when, watch.test
@@ -356,7 +356,7 @@ class CoverageRecorder:
         watch.key = monitor.add_predicate(watch.index, ResolvedOperator(watch.test, {}), watch.slots, needs_body)
         self._predicates[watch.key] = watch
 
-    def _end_test_slots(self, index: int) -> tuple[int, ...]:
+    def _end_test_inputs(self, index: int) -> tuple[int, ...]:
         """What ``_end_test`` reads: the condition, the trip count, and the sliced tensors that count iterations."""
         monitor, plan = self.engine.monitor, self.engine.plan.loops[index]
         counted = [entry.outer for entry in plan.slices] if plan.loop.counted_by_slices else []

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...runtime.ops.operator_helpers import cast, is_float, is_integer
 from ...runtime.text import count_text
-from . import scalar_arithmetic
+from . import plain_number_arithmetic
 from .errors import EvaluationProblem
 from .value_types import (
     Dtype,
@@ -205,7 +205,7 @@ class Calculator:
     def unary(self, ufunc: np.ufunc, value: Value) -> Value:
         """Apply a ufunc to one operand; plain numbers stay plain."""
         if is_number(value):
-            return scalar_arithmetic.apply_function(ufunc, value)
+            return plain_number_arithmetic.apply_function(ufunc, value)
         operand = self.operand(value)
         return self.map(ufunc, self.p.constant(operand.numbers) if isinstance(operand, UntypedNumbers) else operand)
 
@@ -213,7 +213,7 @@ class Calculator:
         """The arithmetic operation ``a sign b``."""
         ufunc = ARITHMETIC_UFUNCS[sign]
         if is_number(a) and is_number(b):
-            return scalar_arithmetic.arithmetic(sign, ufunc, a, b)
+            return plain_number_arithmetic.arithmetic(sign, ufunc, a, b)
         operands = [self.operand(a), self.operand(b)]
         if not any(is_tensor(x) for x in operands):
             raise EvaluationProblem("arithmetic on a list", "take one of its items, as in x[0]")
@@ -239,7 +239,7 @@ class Calculator:
     def compare(self, sign: str, a: Value, b: Value) -> Value:
         """``a sign b``: true or false, or a tensor of them."""
         if is_number(a) and is_number(b):
-            return scalar_arithmetic.COMPARISON_OPERATORS[sign](a, b)
+            return plain_number_arithmetic.COMPARISON_OPERATORS[sign](a, b)
         if a is None or b is None:
             return self._equality_result(sign, a is b, a, b)
         if isinstance(a, list) and isinstance(b, list):
@@ -276,7 +276,7 @@ class Calculator:
             if isinstance(x, int) and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
                 pair = (0, x) if k else (x, 0)
                 shape = self.broadcast_shape(*operands)
-                return self.p.constant(np.full(shape, scalar_arithmetic.COMPARISON_OPERATORS[sign](*pair), _BOOL))
+                return self.p.constant(np.full(shape, plain_number_arithmetic.COMPARISON_OPERATORS[sign](*pair), _BOOL))
         return None
 
     def _equality_result(self, sign: str, same: Value, a: Value, b: Value) -> Value:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import ExpressionError
 from .functions import FUNCTIONS
-from .scalar_arithmetic import MAX_BITS
+from .plain_number_arithmetic import MAX_BITS
 
 #: Longer texts are rejected before tokenization.
 MAX_EXPRESSION_CHARS = 2000

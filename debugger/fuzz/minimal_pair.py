@@ -14,7 +14,7 @@ from ...runtime.frame import Frame
 from ...runtime.graph import Loop, Value
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
-from ..input_space.elements import as_element, element_kind, nearby_values, to_array
+from ..input_space.element_candidates import as_element, element_kind, nearby_values, to_array
 from ..input_space.shrink import shrink_steps
 from ..input_space.space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 from ..value_text import value_text

@@ -42,7 +42,7 @@ class LayeredLayout:
         """The item of a wire in a layer: a bend, or the source box."""
         return self.bends[wire].get(layer, source)
 
-    def runs_in_lane(self, wire: int, layer: int) -> bool:
+    def is_routed_in_lane(self, wire: int, layer: int) -> bool:
         """Whether a wire runs in a lane between a layer and the next."""
         bends = self.bends[wire]
         item = bends.get(layer, -1)

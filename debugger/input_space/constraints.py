@@ -16,7 +16,7 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Array
 from ...runtime.text import did_you_mean
 from ..expression.expression import Expression, ExpressionError, ScopeError, UnknownNameError, parse
-from .elements import element_kind
+from .element_candidates import element_kind
 
 _PROPERTIES = ("finite", "sorted", "unique", "sum 1")
 _PROPERTY = re.compile(r"(\S+)\s+(finite|sorted|unique|sum\s+1|in\s+(\S+)\.\.(\S+))")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime.graph import OptionalType
 from ...runtime.input_validation import Data
-from .elements import as_element, element_cost, element_kind, simpler_values, to_array
+from .element_candidates import as_element, element_cost, element_kind, simpler_values, to_array
 from .space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 
 #: Tensors with more elements are simplified in parts only.

@@ -19,7 +19,7 @@ from ...runtime.input_validation import Data, check_value
 from ...runtime.model import Model, Port
 from ...runtime.text import did_you_mean
 from .constraints import ConstraintSet
-from .elements import as_element, edge_values, element_kind, filled, integer_range, nearby_values, to_array
+from .element_candidates import as_element, edge_values, element_kind, filled, integer_range, nearby_values, to_array
 
 Inputs = dict[str, Data]
 #: A tensor in the inputs: the name of its input, and its position in a sequence.

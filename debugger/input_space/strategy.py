@@ -14,7 +14,7 @@ from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, ValueType
 from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
-from .elements import edge_values, element_kind, integer_range, to_array
+from .element_candidates import edge_values, element_kind, integer_range, to_array
 from .space import MAX_TRIP_COUNT, InputSpace
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ...runtime.graph import walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
 from ..compare.live_peer.model_job import run_model
-from ..compare.live_peer.peer_limits import exceeds_int32, unsupported_value_kind
 from ..compare.live_peer.peer_precision import openvino_tolerance
+from ..compare.live_peer.peer_run_profile import exceeds_int32, unsupported_value_kind
 from ..compare.running.value_comparison import Delta, Tolerance, compare, dtype_kind
 from ..peers.command_template import PLACEHOLDERS, fill_command_placeholders, split_command
 from ..peers.external_program import INPUTS_FOLDER, output_tail, write_inputs

@@ -54,7 +54,7 @@ class ReverseSearch(Generic[Hits]):
         self._restore_at(checkpoint, checkpoint.position)
         last_hit = None
         for _ in range(LINEAR_SEARCH_MAX_HITS):
-            hit = self._next_hit(end, limit)
+            hit = self._run_to_next_hit(end, limit)
             if hit is None:
                 return last_hit
             last_hit = hit
@@ -62,14 +62,14 @@ class ReverseSearch(Generic[Hits]):
         nearest = self.engine.checkpoints.save()
         while last_hit is not None and (middle := self._midpoint(last_hit[0], end)) is not None:
             self._restore_at(nearest, middle)
-            hit = self._next_hit(end, limit)
+            hit = self._run_to_next_hit(end, limit)
             if hit is None:
                 end = middle
             else:
                 last_hit, nearest = hit, self.engine.checkpoints.save()
         if last_hit is not None:
             self._restore_at(nearest, last_hit[0])
-        while (hit := self._next_hit(end, limit)) is not None:
+        while (hit := self._run_to_next_hit(end, limit)) is not None:
             last_hit = hit
         return last_hit
 
@@ -79,7 +79,7 @@ class ReverseSearch(Generic[Hits]):
         run_to(self.engine, position)
         self._on_restore()
 
-    def _next_hit(self, end: Position, limit: Position) -> tuple[Position, Hits] | None:
+    def _run_to_next_hit(self, end: Position, limit: Position) -> tuple[Position, Hits] | None:
         """The next hit up to ``end``; None: there is none, and the engine is at ``end``."""
         engine = self.engine
         try:

@@ -30,7 +30,9 @@ class TableCases(CaseSet):
     def __init__(self, paths: Sequence[Path], name: str) -> None:
         self.name = name
         self.paths = [path.absolute() for path in paths]
-        self._groups = [(path, group, count) for path in self.paths for group, count in enumerate(_row_counts(path))]
+        self._groups = [
+            (path, group, count) for path in self.paths for group, count in enumerate(_row_group_sizes(path))
+        ]
         self._group_ends = list(accumulate(count for _, _, count in self._groups))
         self.fingerprint = fingerprint_of([name, *(count for _, _, count in self._groups)])
 
@@ -74,7 +76,7 @@ class TableCases(CaseSet):
         return row_of
 
 
-def _row_counts(path: Path) -> list[int]:
+def _row_group_sizes(path: Path) -> list[int]:
     """The row counts of the groups of a table that can be read alone; an Arrow file is one group."""
     pa = import_pyarrow()
     try:

@@ -602,7 +602,7 @@ cdef class Engine:
                     results[name], self.handed_over = value, True
                     continue
             previous = self.reusable_outputs.pop(name, None)
-            value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_into(slot, previous)
+            value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_reusing_array(slot, previous)
             if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:
                 self.reusable_outputs[name] = value
         for variable in self.plan.graph.variables:

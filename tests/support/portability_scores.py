@@ -22,7 +22,7 @@ from onnx import TensorProto, helper
 import loopdbg
 from loopdbg.debugger.compare.live_peer.free_running import rules_of_profile
 from loopdbg.debugger.compare.live_peer.lockstep import Lockstep
-from loopdbg.debugger.compare.live_peer.peer_limits import RunProfile
+from loopdbg.debugger.compare.live_peer.peer_run_profile import RunProfile
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.peers.jobs import OnnxJob

@@ -126,7 +126,7 @@ def live_screen_state(
     stop_state, shown = state.view.stop_state, state.frame
     branches, live = dict(state.view.branches), dict[int, FrameState]()
     for frame in (*stop_state.frames, shown):
-        live[frame.index] = latest = _live_frame(frame, evolutions, statuses)
+        live[frame.index] = latest = _latest_frame_state(frame, evolutions, statuses)
         if latest is not frame:
             branches[frame.index] = _live_rows(state.view.branches[frame.index], latest)
     if live[shown.index] is shown:
@@ -136,7 +136,7 @@ def live_screen_state(
     return replace(state, frame=live[shown.index], view=view)
 
 
-def _live_frame(
+def _latest_frame_state(
     frame: FrameState, evolutions: Mapping[str, Evolution], statuses: Mapping[str, LiveStatus]
 ) -> FrameState:
     """The latest state of a frame; the frame itself if there is none."""

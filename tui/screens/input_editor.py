@@ -16,7 +16,7 @@ from ...runtime.errors import LoopdbgError
 from ..actions import ACTIONS, Action, ActionContext, ScreenKind
 from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, TableColumn, styled_line, table_lines
-from ..widgets.line_box import LineBox
+from ..widgets.bordered_box import LineBox
 from ..widgets.line_input import LineInput
 from .main_screen_base import MainScreen
 

@@ -26,7 +26,7 @@ from ..render.inspector_text import index_text, series_lines, statistics_lines
 from ..render.stop_view import ScreenState
 from ..render.styled_text import Role, StyledLine, styled_line, truncate
 from ..render.targets import ValueKind, ValueTarget
-from ..widgets.line_box import LineBox
+from ..widgets.bordered_box import LineBox
 from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid
 from .inspected_value import InspectedValue

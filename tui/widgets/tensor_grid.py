@@ -16,7 +16,7 @@ from ...runtime.text import group_digits
 from ..render.formatting import dtype_name, value_text
 from ..render.inspector_text import ElementPage, TensorViewport, is_one_dimensional, render_page
 from ..render.styled_text import Role, styled_line
-from .line_box import LineBox
+from .bordered_box import LineBox
 
 
 class TensorGrid(LineBox):

@@ -19,7 +19,7 @@ from ..alignment.model_alignment import SelfAlignment
 from ..alignment.port_alignment import initial_outer_value
 from ..live_peer.extremes import extreme_reasons
 from ..live_peer.model_job import main_graph_job, unavailable_values
-from ..live_peer.peer_limits import exceeds_int32, unsupported_value_kind
+from ..live_peer.peer_run_profile import exceeds_int32, unsupported_value_kind
 from ..live_peer.saturating_byte_sums import saturation_reasons
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
 from ..report.runtime_differences import reasons_predicting

@@ -101,7 +101,8 @@ def cause_from_search(
         return None
     if len(nodes) > 1 or search.unrecorded_carried:
         return Cause(
-            remark=_remark(nodes, search.unrecorded_carried), candidate_nodes=tuple(node.name for node in nodes)
+            remark=_producing_nodes_text(nodes, search.unrecorded_carried),
+            candidate_nodes=tuple(node.name for node in nodes),
         )
     node = nodes[0]
     if isinstance(node, Loop):
@@ -114,7 +115,7 @@ def cause_from_search(
     return Cause(None, NodeDifference(node.name, first.name, node.op_type, inputs, first, other, node.op_type))
 
 
-def _remark(nodes: list[Node], unknown: list[str]) -> str:
+def _producing_nodes_text(nodes: list[Node], unknown: list[str]) -> str:
     head = ", ".join(_node_text(node) for node in nodes[:_MAX_NAMED_NODES])
     others = nodes[_MAX_NAMED_NODES:]
     lines = ", ".join(dict.fromkeys(line for node in others if (line := str(node.origin))))

@@ -44,7 +44,7 @@ from ..running.sides import LoopInfo, ModelSide
 from ..running.value_comparison import Tolerance, compare
 from .model_job import model_job, request_variables, run_model, trajectory_job
 from .peer_emulation import byte_sum_deviations
-from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_value_kind
+from .peer_run_profile import LoopProfile, RunProfile, is_float64, unsupported_value_kind
 
 #: Limit of the total size of trajectories.
 MAX_TRAJECTORY_BYTES = 256 << 20

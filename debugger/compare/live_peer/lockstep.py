@@ -31,7 +31,7 @@ from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
 from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
 from .extremes import extreme_reasons
-from .peer_limits import RunProfile, exceeds_int32, is_float64, unsupported_value_kind
+from .peer_run_profile import RunProfile, exceeds_int32, is_float64, unsupported_value_kind
 from .saturating_byte_sums import saturation_reasons
 
 

@@ -20,8 +20,8 @@ from ..running.loop_matching import match_loops, select_loop_pairs
 from ..running.sides import ModelSide
 from .free_running import compare_free_running, peer_outcome_text
 from .lockstep import Lockstep
-from .peer_limits import RunProfile
 from .peer_precision import openvino_tolerance, record_precision_cause, reduced_precision, usual_precision
+from .peer_run_profile import RunProfile
 
 #: A loop may run longer with moved values: the most iterations, relative to those of the compared runs.
 _MAX_TRIPS_RATIO = 10

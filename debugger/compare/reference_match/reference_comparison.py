@@ -316,7 +316,7 @@ class _ReferenceRun:
         names: list[str] = []
         graph, first = self.layout.graph, self.first_difference
         while first is not None and len(names) < _MAX_SUBSTITUTED and len(names) < len(differing) - 1:
-            target = self._substituted_rows(first[1])
+            target = self._replacement_values(first[1])
             if target is None or target[0] in substituted:
                 return None
             substituted[target[0]] = target[1]
@@ -339,7 +339,7 @@ class _ReferenceRun:
         text += " iteration, everything that was compared is the same"
         return Demonstration("values", text, len(names), is_minimal=len(names) == 1)
 
-    def _substituted_rows(self, compared: _ComparedTrack) -> tuple[Value, list[Any]] | None:
+    def _replacement_values(self, compared: _ComparedTrack) -> tuple[Value, list[Any]] | None:
         """The result of a node that a track replaces, and its rows in the order of execution."""
         location, values = compared.location, compared.track.values
         edges = [] if location.loop is None else location.loop.back_edges

@@ -17,8 +17,8 @@ from ...scope.frame_scope import FrameScope
 from ...session.stop import Reason, Stop
 from ..console.command_registry import QuitRequest, find_command, split_command
 from ..sanitize import MultilineText
-from .connection import THREAD_ID, DapConnection, RequestRefusedError
 from .dap_breakpoints import EXCEPTION_FILTERS, watchpoint_id
+from .editor_session import THREAD_ID, DapConnection, RequestRefusedError
 from .stop_view import SOURCE_REFERENCE
 from .variables import DapVariable
 

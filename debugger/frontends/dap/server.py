@@ -13,7 +13,7 @@ from ....runtime.errors import LoopdbgError, UsageError, one_line
 from ...session.session import Session
 from ..access_token import new_token, validate_token
 from .adapter import DapAdapter
-from .connection import SessionOpener
+from .editor_session import SessionOpener
 from .messages import DapMessageStream
 
 #: Only local clients can connect.

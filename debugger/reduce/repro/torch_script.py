@@ -114,7 +114,7 @@ class _TorchScriptWriter:
         tests += [f"{condition_name}"] if condition else []
         yield f"while {' and '.join(tests) or 'True'}:"
         yield from (f"    {line}" for line in self.graph_lines(body))
-        yield from self.append_lines(node, body, 1, count)
+        yield from self.scan_append_lines(node, body, 1, count)
         yield from self.back_edge_lines(
             [port.name for port in body.input[2:]], [port.name for port in body.output[1 : 1 + count]]
         )
@@ -135,7 +135,7 @@ class _TorchScriptWriter:
         for item, name in zip(body.input[count:], node.input[count:], strict=True):
             yield f"    {self.identifier(item.name)} = {self.identifier(name)}[row]"
         yield from (f"    {line}" for line in self.graph_lines(body))
-        yield from self.append_lines(node, body, 0, count)
+        yield from self.scan_append_lines(node, body, 0, count)
         yield from self.back_edge_lines(params, [item.name for item in body.output[:count]])
         yield from self.result_lines(node, params, count)
 
@@ -145,7 +145,7 @@ class _TorchScriptWriter:
             yield f"{self.identifier(param)} = {self.identifier(initial)}"
         yield from (f"{self.identifier(name)} = []" for name in node.output[count:] if name)
 
-    def append_lines(self, node: NodeProto, body: GraphProto, first: int, count: int) -> Iterator[str]:
+    def scan_append_lines(self, node: NodeProto, body: GraphProto, first: int, count: int) -> Iterator[str]:
         """The elements that an iteration appends to scan outputs."""
         for name, result in zip(node.output[count:], body.output[first + count :], strict=False):
             if name:

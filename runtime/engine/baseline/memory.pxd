@@ -46,7 +46,7 @@ cdef class Memory:
     cdef object tensor(self, char *data, int spec)
     cdef object array_of(self, object dtype, tuple shape, char *data)
     cpdef object value(self, int slot)
-    cdef object value_into(self, int slot, object before)
+    cdef object value_reusing_array(self, int slot, object before)
     cdef object copied_value(self, object value)
     cdef object look(self, int k)
 

@@ -351,7 +351,7 @@ cdef class Memory:
             memcpy(np.PyArray_BYTES(array), source.data, source.nbytes)
         return array
 
-    cdef object value_into(self, int slot, object previous):
+    cdef object value_reusing_array(self, int slot, object previous):
         """As ``value``, but written into ``previous``, the array of an earlier value, if only the caller refers to it
         and dtype and shape match."""
         cdef Slot *source = self.s.slots + slot

@@ -77,7 +77,7 @@ cdef void write_row(ExecutionState *s, loop_history *h, int entering) noexcept n
 
 cdef void write_boundary_row(ExecutionState *s, LoopState *loop, int entering) noexcept nogil:
     """Called by the interpreter."""
-    cdef loop_history *h = history_of(loop)
+    cdef loop_history *h = history_of_loop(loop)
     if entering:
         history_begin(h, loop.entries - 1, 0)
     write_row(s, h, entering)
@@ -173,7 +173,7 @@ cdef class ValueHistories(BoundaryObserver):
         cdef int index, k
         slots = set()
         for index in range(self.memory.nloops):
-            h = history_of(self.s.loops + index)
+            h = history_of_loop(self.s.loops + index)
             for k in range(0 if h == NULL else h.nseries):
                 if h.series[k].param < 0:
                     slots.add(h.series[k].result)
@@ -186,7 +186,7 @@ cdef class ValueHistories(BoundaryObserver):
         self.logs.clear()
         self.frozen.clear()
         for index in range(self.memory.nloops):
-            h = history_of(self.s.loops + index)
+            h = history_of_loop(self.s.loops + index)
             if h == NULL:
                 continue
             self.s.loops[index].log.entry_unready = self.s.loops[index].log.boundary_unready = 1
@@ -196,7 +196,7 @@ cdef class ValueHistories(BoundaryObserver):
 
     cdef int prepare(self, int index, bint crossing) except -1:
         """Determine the types of values, as far as they are available, before an entry or a boundary."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_series *q
         cdef int k, slot, kind
         cdef BoundaryLog *log = self.s.loops[index].log
@@ -227,12 +227,12 @@ cdef class ValueHistories(BoundaryObserver):
         if loop.log == NULL:
             return 0
         self.prepare(index, False)
-        history_begin(history_of(loop), loop.entries - 1, loop.i)
-        write_row(self.s, history_of(loop), 1)
+        history_begin(history_of_loop(loop), loop.entries - 1, loop.i)
+        write_row(self.s, history_of_loop(loop), 1)
 
     cdef int rewrite_newest_row(self, int index) except -1:
         """The user edited an input of the next iteration at this boundary."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_entry *e
         if h == NULL or h.now.entry < 0 or h.now.n == 0:
             return 0
@@ -249,7 +249,7 @@ cdef class ValueHistories(BoundaryObserver):
         cdef history_series *q
         cdef int index, k, place
         for index in range(self.memory.nloops):
-            h = history_of(self.s.loops + index)
+            h = history_of_loop(self.s.loops + index)
             for k in range(0 if h == NULL else h.nseries):
                 q = h.series + k
                 if not q.steady or q.result != slot:
@@ -273,13 +273,13 @@ cdef class ValueHistories(BoundaryObserver):
 
     cdef tuple snapshot_history(self, int index):
         """The history of a loop for a checkpoint; None: there is none."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         if h == NULL:
             return None
         return (history_entry_index(h), h.nseries, *[self.snapshot_entry(index, place) for place in range(HISTORY_ENTRIES)])
 
     cdef EntrySnapshot snapshot_entry(self, int index, int place):
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_entry *e = h.entries + place
         cdef EntrySnapshot frozen = self.frozen.get((index, place))
         cdef HistoryRows log, more
@@ -323,7 +323,7 @@ cdef class ValueHistories(BoundaryObserver):
     cdef int restore_history(self, int index, tuple mark) except -1:
         """Restore the result of ``snapshot_history``."""
         cdef LoopState *loop = self.s.loops + index
-        cdef loop_history *h = history_of(loop)
+        cdef loop_history *h = history_of_loop(loop)
         cdef int place
         if h == NULL:
             return 0
@@ -339,7 +339,7 @@ cdef class ValueHistories(BoundaryObserver):
         h.now = h.entries + <int>mark[0]
 
     cdef int restore_entry(self, int index, int place, EntrySnapshot frozen) except -1:
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_entry *e = h.entries + place
         cdef int columns = h.nseries * HISTORY_COLUMNS, k
         cdef HistoryRows log
@@ -374,14 +374,14 @@ cdef class ValueHistories(BoundaryObserver):
 
     def entries(self, int index):
         """The numbers of the entries that are kept, oldest first."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         if h == NULL:
             return []
         return sorted([h.entries[k].entry for k in range(HISTORY_ENTRIES) if h.entries[k].entry >= 0])
 
     def view(self, int index, entry=None):
         """The history of an entry of a loop (the running or last one), as :class:`HistoryView`; None: there is none."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_entry *e
         cdef int64_t width, rows
         cdef int k

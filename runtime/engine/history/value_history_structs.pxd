@@ -39,6 +39,6 @@ cdef struct HistoryLog:
     loop_history *history
 
 
-cdef inline loop_history *history_of(const LoopState *loop) noexcept nogil:
+cdef inline loop_history *history_of_loop(const LoopState *loop) noexcept nogil:
     """The history of a loop; NULL: it is not followed."""
     return NULL if loop.log == NULL else (<HistoryLog *>loop.log).history

@@ -12,7 +12,7 @@ cdef void remove_region(Instr *ins, Region *r) noexcept nogil
 cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil
 cdef int run_node(ExecutionState *s, int pc) noexcept nogil
 cdef void shift_body_iteration(ExecutionState *s, LoopState *loop, int back) noexcept nogil
-cdef int matches_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil
+cdef int differs_only_in_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil
 cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil
 cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil
 cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil

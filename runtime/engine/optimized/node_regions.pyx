@@ -58,7 +58,7 @@ cdef inline int64_t element_of(const VaryingBinding *v, const char *data) noexce
     return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
 
 
-cdef int matches_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil:
+cdef int differs_only_in_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil:
     """Do the inputs differ from the bound ones only in the varying extent, within its range?"""
     cdef VaryingPort *port = v.inputs + v.leading
     cdef int k
@@ -107,8 +107,8 @@ cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) no
     cdef VaryingBinding **link = &n.cache
     if n.region.stale:
         return 0
-    if n.varying == NULL or not matches_extent(s, n.varying, extent):
-        while link[0] != NULL and not matches_extent(s, link[0], extent):
+    if n.varying == NULL or not differs_only_in_extent(s, n.varying, extent):
+        while link[0] != NULL and not differs_only_in_extent(s, link[0], extent):
             link = &link[0].next
         v = link[0]
         if v == NULL:

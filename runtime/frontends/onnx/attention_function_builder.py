@@ -146,7 +146,7 @@ def emit_scan(
     )
 
 
-def query_scale(text: FunctionTextBuilder, scale: float, width: str) -> str:
+def query_factor(text: FunctionTextBuilder, scale: float, width: str) -> str:
     """The factor of queries: ``scale``, or the reciprocal root of the key width where that is 0."""
     if scale:
         return text.assign("factor", "Constant", value_float=float(scale))

@@ -13,7 +13,7 @@ from .attention_function_builder import (
     FunctionTextBuilder,
     as_float32,
     emit_scan,
-    query_scale,
+    query_factor,
     repeat_heads,
     update_rule_features,
 )
@@ -84,7 +84,7 @@ def linear_attention(
         keys = repeat_heads(text, "key", keys, rows, heads, text.assign("key_sharing", "Div", shared, heads), key_width)
     values = as_float32(text, value, "value")
     sequences = {
-        "query_t": text.assign("queries", "Mul", queries, query_scale(text, scale, key_width)),
+        "query_t": text.assign("queries", "Mul", queries, query_factor(text, scale, key_width)),
         "key_t": text.reshape("keys", keys, rows, shared, key_width, text.int_list_constant(1)),
         "value_t": text.reshape("values", values, rows, text.int_list_constant(kv_num_heads, 1), value_width),
     }
@@ -191,7 +191,7 @@ def gated_delta_net(
             "queries",
             "Mul",
             layout.repeat_heads("query", queries, "key_width", unit),
-            query_scale(text, scale, "key_width"),
+            query_factor(text, scale, "key_width"),
         ),
         "key_t": layout.repeat_heads("key", keys, unit, "key_width"),
         "value_t": text.reshape("values", values, layout.leading_shape, "value_heads", "value_width", unit),

@@ -25,7 +25,7 @@ from . import run_report, scripted_session
 from .ci_checks import DIAGNOSED_STATUS, CheckReport
 from .coverage_report import RunCoverage
 from .expected_outputs import check_outputs, expected_outputs
-from .record_resume import ResumedRun, RunRecording, check_record_options
+from .run_recording import ResumedRun, RunRecording, check_record_options
 from .time_limit import OutOfTime, TimeLimit
 
 if TYPE_CHECKING:

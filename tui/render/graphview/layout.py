@@ -191,7 +191,7 @@ class _LayoutBuilder:
             first = layers.ranks[wire.source]
             last = max([layers.ranks[reader] for reader in wire.readers], default=first)
             for rank in range(first, last):
-                if not layers.runs_in_lane(k, rank):
+                if not layers.is_routed_in_lane(k, rank):
                     self.passing_wires.setdefault(rank, []).append(k)
                     tops.setdefault(rank, {})[self._wire_column(k, rank)] = k
         incoming: dict[int, list[tuple[int, int]]] = {}

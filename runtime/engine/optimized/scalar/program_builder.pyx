@@ -146,7 +146,7 @@ cdef class ProgramBuilder(NodeTranslator):
 
     cdef list notes(self, int index):
         """(column, register of the result, of the parameter, series, number of elements) of each history series."""
-        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_series *q
         cdef int k
         cells = []

@@ -195,7 +195,7 @@ cdef int fill_loop(ExecutionState *s, Program *program, scalar_loop *loop, LoopS
     for k, (number, registers) in enumerate(ports["records"]):
         loop.recorders[k].record = s.records[<int>number]
         loop.recorders[k].source = arena_alloc_ints(program, registers)
-    loop.history, loop.nnotes = history_of(state), len(ports["notes"])
+    loop.history, loop.nnotes = history_of_loop(state), len(ports["notes"])
     loop.notes = <scalar_history_cell *>arena_alloc(program, loop.nnotes, sizeof(scalar_history_cell))
     for k, (column, result, param, series, count) in enumerate(ports["notes"]):
         loop.notes[k].column, loop.notes[k].result, loop.notes[k].param = column, result, param

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopdbg.debugger.input_space.elements import (
+from loopdbg.debugger.input_space.element_candidates import (
     as_element,
     edge_values,
     element_cost,

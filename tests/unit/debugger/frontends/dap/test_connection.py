@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.frontends.dap.connection import DapConnection
+from loopdbg.debugger.frontends.dap.editor_session import DapConnection
 from loopdbg.debugger.session import worker as worker_module
 from text_models import SAMPLES
 
