@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as np
 
-from .memory cimport KEPT_ARRAY_MAX_BYTES, Memory, is_mapped
+from .memory cimport KEPT_ARRAY_MAX_BYTES, Memory
 from .state cimport *
 
 import math
@@ -145,9 +145,7 @@ cdef class ScanOutputs:
             capacity = max(expected, c.count + 1)
         if c.length >= 0:
             capacity = min(capacity, c.length)
-        extended = self.extend(index, k, capacity)
-        if extended:
-            capacity = extended
+        if resize_entry(self.arrays, (index, k), capacity * c.nbytes):
             array = self.arrays[index, k]
         else:
             array = self.spare.pop((index, k), None)
@@ -157,16 +155,6 @@ cdef class ScanOutputs:
                 memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
-
-    def extend(self, int index, int k, Py_ssize_t capacity):
-        """Extend the buffer of a scan output to ``capacity`` elements, or to fewer if memory is short; returns their
-        number, 0: impossible."""
-        cdef Scan *c = self.s.loops[index].scans + k
-        while not resize_entry(self.arrays, (index, k), capacity * c.nbytes):
-            if not is_mapped(self.arrays.get((index, k))) or capacity <= c.count + max(1, c.count // 16):
-                return 0
-            capacity = c.count + (capacity - c.count + 1) // 2
-        return capacity
 
     def allocate_larger(self, int index, int k, Py_ssize_t capacity):
         """A larger buffer for a scan output, and its capacity in elements: ``capacity``, or fewer if memory is
