@@ -25,15 +25,15 @@ class FaultyPeer:
         self.configuration = dict(setup.options)
         self.usual_precision = ""
 
-    def open(self, job: Job) -> Peer:
+    def open(self, job: Job) -> FaultyModel:
         """Load a model."""
         assert isinstance(job, OnnxJob)
         if FAULT_KIND == "refuse":
             raise ValueError("no such operator")
-        return Peer(job)
+        return FaultyModel(job)
 
 
-class Peer:
+class FaultyModel:
     """A loaded model."""
 
     def __init__(self, job: OnnxJob) -> None:

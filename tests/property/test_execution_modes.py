@@ -84,9 +84,9 @@ def test_generator_produces_its_features() -> None:
 def test_oracle_gives_hand_computed_results() -> None:
     """Covers a delayed copy of a growing value, a swap, and a condition that is carried on."""
     from strategies.program import (
-        CarriedValue,
         Program,
         ProgramBody,
+        ProgramCarriedValue,
         ProgramNode,
         ProgramScanOutput,
         ProgramValue,
@@ -116,7 +116,7 @@ def test_oracle_gives_hand_computed_results() -> None:
     body = ProgramBody([ProgramNode("Concat", [a, x], longer), ProgramNode("Less", [i, bound], keep)])
     starts, params, results = (x, x, yes, item, two), (a, prev, flag, p, q), (longer, a, cond, q, p)
     loop = ProgramLoop("Loop", "loop", body, M, None, i, cond, keep)
-    loop.carried = [CarriedValue(*each) for each in zip(starts, params, results, outputs, strict=True)]
+    loop.carried = [ProgramCarriedValue(*each) for each in zip(starts, params, results, outputs, strict=True)]
     loop.scanned = [ProgramScanOutput(cond, ProgramValue("seen", ValueType("bool", ("n",))))]
     program = Program("onnx", [x, M, yes, bound, item, two], ProgramBody([loop]), [*outputs, loop.scanned[0].output])
     feeds = {"x": np.ones((1, 2), np.float32), "M": 3, "yes": False, "k": 1, "one": np.float32(1), "two": np.float32(2)}

@@ -8,8 +8,8 @@ from .draws import ChoiceSource
 from .node_generator import GeneratorScope, NodeGenerator
 from .program import (
     STRING,
-    CarriedValue,
     ProgramBody,
+    ProgramCarriedValue,
     ProgramIf,
     ProgramLoop,
     ProgramNode,
@@ -179,7 +179,7 @@ class LoopGenerator(NodeGenerator):
             )
         param = self.value("p", initial.type.dtype, shape)
         output = self.value("last", initial.type.dtype, self.outer_shape(shape, scope, inner))
-        loop.carried.append(CarriedValue(initial, param, param, output))
+        loop.carried.append(ProgramCarriedValue(initial, param, param, output))
         inner.values.append(param)
 
     def outer_shape(self, shape: Shape, scope: GeneratorScope, inner: GeneratorScope) -> Shape:

@@ -68,7 +68,7 @@ class ProgramIf:
 
 
 @dataclass(eq=False)
-class CarriedValue:
+class ProgramCarriedValue:
     """A carried value. ``last``: in an IR another result can leave the loop as ``output``; None: the carried one
     does."""
 
@@ -118,7 +118,7 @@ class ProgramLoop:
     number: ProgramValue | None = None
     condition: ProgramValue | None = None
     keep: ProgramValue | None = None
-    carried: list[CarriedValue] = field(default_factory=list)
+    carried: list[ProgramCarriedValue] = field(default_factory=list)
     sliced: list[ProgramSlicedInput] = field(default_factory=list)
     scanned: list[ProgramScanOutput] = field(default_factory=list)
 

@@ -13,9 +13,9 @@ from .draws import ChoiceSource
 from .numpy_operators import INT64_MAX
 from .program import (
     AnyNode,
-    CarriedValue,
     Program,
     ProgramBody,
+    ProgramCarriedValue,
     ProgramConstant,
     ProgramIf,
     ProgramLoop,
@@ -262,7 +262,7 @@ def _condition(program: Program, draw: ChoiceSource) -> Mutation | None:
 
 def _last_value(program: Program, draw: ChoiceSource) -> Mutation | None:
     """Swap two last values; in an IR one can be another result's."""
-    pairs: list[tuple[CarriedValue, CarriedValue]] = []
+    pairs: list[tuple[ProgramCarriedValue, ProgramCarriedValue]] = []
     for loop in all_loops(program.body):
         pairs += [(a, b) for a in loop.carried for b in loop.carried if a is not b and a.output.type == b.output.type]
     if not pairs:

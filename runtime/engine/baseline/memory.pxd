@@ -50,5 +50,4 @@ cdef class Memory:
     cdef object copied_value(self, object value)
     cdef object look(self, int k)
 
-cdef bint is_mapped(object array)
 cdef object python_value(PyObject *owner)

@@ -36,7 +36,7 @@ class Derived(Frozen):
 
 
 @record(eq=False, repr=False)
-class Node:
+class NamedRecord:
     name: str
 
     def __repr__(self) -> str:
@@ -79,8 +79,8 @@ def test_equality_and_hashes() -> None:
     assert PlainRecord("x", note="1") == PlainRecord("x", note="2") != PlainRecord("y")
     assert Frozen(1) == Frozen(1, "b") != Frozen(1, "c")
     assert Frozen(1) != Derived(1)
-    assert Node("n") != Node("n")
-    assert len({Frozen(1), Frozen(1), Frozen(2), Node("n"), Node("n")}) == 4
+    assert NamedRecord("n") != NamedRecord("n")
+    assert len({Frozen(1), Frozen(1), Frozen(2), NamedRecord("n"), NamedRecord("n")}) == 4
     assert PlainRecord.__hash__ is None
 
 
@@ -101,7 +101,7 @@ def test_how_they_are_shown() -> None:
     first = PlainRecord("x", [1])
     assert repr(first) == "PlainRecord(name='x', numbers=[1], last=0, count=1)"
     assert repr(Other(first)).endswith(f"Other(inner={first!r})")
-    assert repr(Node("n")) == "<n>"
+    assert repr(NamedRecord("n")) == "<n>"
     first.numbers.append(first)  # type: ignore[arg-type]
     assert repr(first) == "PlainRecord(name='x', numbers=[1, ...], last=0, count=1)"
 
