@@ -1,10 +1,10 @@
-"""Cython declarations of histories: see value_history.h."""
+"""Cython declarations of histories: see value_history_structs.h."""
 
 from libc.stdint cimport int64_t, uint64_t
 
 from ..baseline.state cimport BoundaryLog, LoopState
 
-cdef extern from "value_history.h" nogil:
+cdef extern from "value_history_structs.h" nogil:
     enum:
         HISTORY_ROWS, HISTORY_COLUMNS, HISTORY_ENTRIES
         KIND_UNKNOWN, KIND_NONE, KIND_TABLE

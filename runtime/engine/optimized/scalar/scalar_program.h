@@ -10,7 +10,7 @@
 #define LOOPDBG_SCALAR_PROGRAM_H
 
 #include "termination.h"
-#include "value_history.h"
+#include "value_history_structs.h"
 #include "kernels/call.h"
 #include "kernels/elementwise/scalar_ops.h"
 #include "boundary_record.h"
