@@ -82,6 +82,8 @@ def test_jobs_run_in_one_thread_that_ends(worker: SessionWorker) -> None:
         thread, error = results.next_result()
         assert thread is not threading.current_thread() and error is None
         wait_until_idle(worker)
+        # A thread is not enumerated from shortly before its end.
+        thread.join(TIMEOUT_SECONDS)
         assert not thread.is_alive()
 
 
