@@ -118,14 +118,14 @@ def hooked(model: Model, inputs: Inputs) -> Any:
     return model.run(inputs, on_iteration=lambda frame: frame.iteration)
 
 
-def stepped(model: Model, inputs: Inputs) -> Any:
+def run_by_stepping(model: Model, inputs: Inputs) -> Any:
     session = loopdbg.debug(model, inputs)
     while not session.done:
         session.step()
     return session.outputs
 
 
-def continued(model: Model, inputs: Inputs) -> Any:
+def run_by_continuing(model: Model, inputs: Inputs) -> Any:
     session = loopdbg.debug(model, inputs)
     while not session.done:
         session.continue_()
@@ -139,7 +139,7 @@ def recorded(model: Model, inputs: Inputs) -> Any:
     return run.outputs
 
 
-WAYS = {way.__name__: way for way in (headless, hooked, continued, stepped, recorded)}
+WAYS = {way.__name__: way for way in (headless, hooked, run_by_continuing, run_by_stepping, recorded)}
 
 
 def main() -> None:

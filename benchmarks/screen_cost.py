@@ -169,7 +169,7 @@ def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float,
     return len(state.full_picture.boxes), layout, open_time, steps
 
 
-def stop_lines() -> list[str]:
+def stop_latency_lines() -> list[str]:
     """Latency of stopping a loop, and the overhead of its live display: alternately with and without a screen, in
     wall-clock and CPU time; other processes do not affect the latter."""
     from loopdbg.debugger.session.session import Session
@@ -318,6 +318,6 @@ def lines(quick: bool) -> list[str]:
         "",
         *count_calls.lines(),
         "",
-        *stop_lines(),
+        *stop_latency_lines(),
         *large_lines(10_000_000 if quick else 100_000_000),
     ]

@@ -10,7 +10,7 @@ import loopdbg
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import open_page
-from widget_host import host_widget
+from notebook_widget_server import serve_notebook_widget
 
 DOCS = Path(__file__).parent
 COMMANDS = ("break if err < 1e-3", "step 2", "set x = 3", "step 2", "branch 1", "step", "next 4")
@@ -22,7 +22,7 @@ async def draw() -> None:
     widget = loopdbg.widget(session)
     for command in COMMANDS:
         widget.do(command)
-    async with host_widget(widget) as address, open_page(1100, 790) as shown:
+    async with serve_notebook_widget(widget) as address, open_page(1100, 790) as shown:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.next')")
         for scheme in ("light", "dark"):

@@ -17,7 +17,7 @@ import numpy as np
 from .engine.engine import Engine
 from .frame import Frame
 from .frame_internals import max_trip_count
-from .graph import Loop, values_read, walk
+from .graph import Loop, values_read_in_graph, walk
 from .ops.registry import is_random
 
 #: Boundaries compared in the first check.
@@ -64,7 +64,7 @@ def depends_on_state_only(loop: Loop) -> bool:
     """True if an iteration depends on the carried state only: no slices, no iteration number, no random numbers."""
     if loop.sliced_inputs or loop.counted_by_slices:
         return False
-    return loop.iteration not in values_read(loop.body) and not any(
+    return loop.iteration not in values_read_in_graph(loop.body) and not any(
         is_random(node, loop.system) for node in walk(loop.body)
     )
 

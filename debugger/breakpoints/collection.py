@@ -85,7 +85,7 @@ class Breakpoints(Sequence[Breakpoint]):
         condition_text = strip_if(text)
         if text and not condition_text:
             parse(condition_text)  # raises
-        location = _text_with_condition(breakpoint_, condition_text)
+        location = _location_with_condition(breakpoint_, condition_text)
         if location is not None:
             self._replace(breakpoint_, LocationParser(self._context, location).parse_location())
             return
@@ -188,7 +188,7 @@ class Breakpoints(Sequence[Breakpoint]):
         return breakpoint_
 
 
-def _text_with_condition(entry: Breakpoint, text: str) -> str | None:
+def _location_with_condition(entry: Breakpoint, text: str) -> str | None:
     """The command text of a breakpoint with another condition, if the condition is its trigger; None if it is only
     tested on a hit."""
     if entry.kind is Trigger.BOUNDARY and text:

@@ -151,7 +151,7 @@ class _Judge:
         if entry is not None:
             location, checks = entry
             for check in checks:
-                for seen in check.end():
+                for seen in check.evidence_at_end():
                     self._record(seen, location)
 
     def _record(self, seen: LoopEvidence, location: _Location) -> None:

@@ -46,24 +46,24 @@ def find_overflow(node: Node, inputs: Sequence[Any], outputs: Sequence[Any]) -> 
     return check(node, operands, result)
 
 
-def _range(dtype: np.dtype[Any]) -> _Interval:
+def _dtype_interval(dtype: np.dtype[Any]) -> _Interval:
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
-def _interval(x: Array) -> _Interval:
+def _value_interval(x: Array) -> _Interval:
     return int(x.min()), int(x.max())
 
 
 def _number_lost_by_cast(source: Array, result: Array) -> Overflow | None:
     """A number that the integer type of a Cast cannot hold; NaN is none."""
-    low, high = _range(result.dtype)
+    low, high = _dtype_interval(result.dtype)
     if source.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             whole = np.trunc(source)
             bad = (whole < float(low)) | (whole >= float(high) + 1)
     elif source.dtype.kind in "iu":
-        bottom, top = _interval(source)
+        bottom, top = _value_interval(source)
         if bottom >= low and top <= high:
             return None
         exact = source.astype(object)
@@ -82,7 +82,7 @@ def _first_overflowing_element(
 ) -> Overflow | None:
     """The first element of an exact result that its type cannot hold; elementwise operands are listed. ``wraps``: the
     stored number is the exact one, wrapped around; another one is the result of other operands."""
-    low, high = _range(result.dtype)
+    low, high = _dtype_interval(result.dtype)
     exact = np.broadcast_to(np.asarray(exact, object), result.shape)
     positions = np.flatnonzero((exact < low) | (exact > high))
     if not positions.size:
@@ -110,16 +110,16 @@ def _product_interval(a: _Interval, b: _Interval) -> _Interval:
     return min(products), max(products)
 
 
-def _elementwise(
+def _elementwise_check(
     function: Callable[..., Any], interval: Callable[..., _Interval]
 ) -> Callable[[Operation, Sequence[Array], Array], Overflow | None]:
     def check(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
-        low, high = _range(result.dtype)
-        total = _interval(operands[0])
+        low, high = _dtype_interval(result.dtype)
+        total = _value_interval(operands[0])
         for x in operands[1:]:
             if not x.size:
                 return None
-            total = interval(total, _interval(x))
+            total = interval(total, _value_interval(x))
         bottom, top = total if len(operands) > 1 else interval(total)
         if low <= bottom and top <= high:
             return None
@@ -133,7 +133,7 @@ def _elementwise(
 
 def _check_power(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
     base, exponent = operands
-    bottom, top = _interval(exponent)
+    bottom, top = _value_interval(exponent)
     if bottom < 0 or top > _MAX_EXPONENT:
         return None
     return _first_overflowing_element(operands, base.astype(object) ** exponent.astype(object), result, wraps=False)
@@ -141,8 +141,8 @@ def _check_power(_: Operation, operands: Sequence[Array], result: Array) -> Over
 
 def _check_sum(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
     """A reduction: the sum of all elements is that of all results unless one of them wrapped around."""
-    low, high = _range(result.dtype)
-    bottom, top = _interval(operands[0])
+    low, high = _dtype_interval(result.dtype)
+    bottom, top = _value_interval(operands[0])
     count = operands[0].size // result.size
     if low <= min(bottom * count, bottom) and max(top * count, top) <= high:
         return None
@@ -164,8 +164,8 @@ def _check_product(_: Operation, operands: Sequence[Array], result: Array) -> Ov
     a, b = operands[:2]
     if not a.size or not b.size or a.ndim < 1 or b.ndim < 1:
         return None
-    largest = [max(map(abs, _interval(x))) for x in (a, b)]
-    if largest[0] * largest[1] * a.shape[-1] <= _range(result.dtype)[1]:
+    largest = [max(map(abs, _value_interval(x))) for x in (a, b)]
+    if largest[0] * largest[1] * a.shape[-1] <= _dtype_interval(result.dtype)[1]:
         return None
     exact = np.asarray(np.matmul(a.astype(object), b.astype(object)), object)
     return _first_overflowing_element((), exact, result) if exact.shape == result.shape else None
@@ -173,18 +173,18 @@ def _check_product(_: Operation, operands: Sequence[Array], result: Array) -> Ov
 
 def _check_division(_: Operation, operands: Sequence[Array], result: Array) -> Overflow | None:
     """The smallest number divided by -1."""
-    low = _range(result.dtype)[0]
-    if not low or _interval(operands[0])[0] != low or not (operands[1] == -1).any():
+    low = _dtype_interval(result.dtype)[0]
+    if not low or _value_interval(operands[0])[0] != low or not (operands[1] == -1).any():
         return None
     a, b = (np.broadcast_to(x, result.shape).astype(object) for x in operands)
     return _first_overflowing_element(operands, np.where((a == low) & (b == -1), -a, 0), result)
 
 
-_add = _elementwise(operator.add, _sum_interval)
-_subtract = _elementwise(operator.sub, _difference_interval)
-_multiply = _elementwise(operator.mul, _product_interval)
-_negate = _elementwise(operator.neg, lambda a: (-a[1], -a[0]))
-_absolute = _elementwise(np.absolute, lambda a: (0, max(map(abs, a))))
+_add = _elementwise_check(operator.add, _sum_interval)
+_subtract = _elementwise_check(operator.sub, _difference_interval)
+_multiply = _elementwise_check(operator.mul, _product_interval)
+_negate = _elementwise_check(operator.neg, lambda a: (-a[1], -a[0]))
+_absolute = _elementwise_check(np.absolute, lambda a: (0, max(map(abs, a))))
 _CHECKS: Mapping[str, Callable[[Operation, Sequence[Array], Array], Overflow | None]] = {
     **dict.fromkeys(("Add", "Sum"), _add),
     **dict.fromkeys(("Sub", "Subtract"), _subtract),

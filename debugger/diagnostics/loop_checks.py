@@ -46,7 +46,7 @@ class LoopCheck(Protocol):
     def add(self, run: IterationRun, nodes: Mapping[Node, NodeRun]) -> None:
         """Add an iteration, with the executions of its nodes."""
 
-    def end(self) -> Iterator[LoopEvidence]:
+    def evidence_at_end(self) -> Iterator[LoopEvidence]:
         """What was wrong, at the end of the entry or of the run."""
 
 
@@ -104,7 +104,7 @@ class FixedPoint:
             self._anchor = state, run.iteration + 1, 2 * wait or 1
         return 0
 
-    def end(self) -> Iterator[LoopEvidence]:
+    def evidence_at_end(self) -> Iterator[LoopEvidence]:
         if self._first is None or (self._trip_count is not None and self._count < _MIN_IDLE_ITERATIONS):
             return
         names = ", ".join(display_name(edge.param) for edge in self._slice.all_carried)
@@ -138,7 +138,7 @@ class UnreachableTolerance:
             first, count = (run.iteration, 0) if earlier is None else (earlier.iteration, earlier.count)
             self._open[node] = LoopEvidence(DiagnosticKind.TOLERANCE, node, first, count + 1, evidence)
 
-    def end(self) -> Iterator[LoopEvidence]:
+    def evidence_at_end(self) -> Iterator[LoopEvidence]:
         yield from self._open.values()
 
     def _evidence(self, run: NodeRun, nodes: Mapping[Node, NodeRun]) -> Evidence | None:
@@ -255,7 +255,7 @@ class UnwrittenRow:
         evidence = Evidence(text, {"row": str(row), "next row": str(frontier)}) if earlier is None else earlier.evidence
         cache.reads[read.node] = LoopEvidence(DiagnosticKind.UNWRITTEN_ROW, read.node, first, seen + 1, evidence)
 
-    def end(self) -> Iterator[LoopEvidence]:
+    def evidence_at_end(self) -> Iterator[LoopEvidence]:
         for cache in self._caches:
             if cache.is_sequential and cache.writes > 1:
                 yield from cache.reads.values()

@@ -55,7 +55,7 @@ class Evidence:
 NodeCheck = Callable[[NodeRun, Loop | None, GraphFacts], Evidence | None]
 
 
-def _numeric(x: Any, kinds: str) -> bool:
+def _is_numeric(x: Any, kinds: str) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind in kinds and x.size > 0
 
 
@@ -97,7 +97,7 @@ def _mixes_bits(node: Node, facts: GraphFacts) -> bool:
 def check_float16_overflow(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """A float16 result that is infinite, while the same node in float32 gives a finite number."""
     for position, result in enumerate(run.outputs):
-        if not _numeric(result, "f") or result.dtype != np.float16 or not np.isinf(result).any():
+        if not _is_numeric(result, "f") or result.dtype != np.float16 or not np.isinf(result).any():
             continue
         exact = _result_in_float32(run, position, facts)
         if exact is None or exact.shape != result.shape:
@@ -140,7 +140,7 @@ def check_float16_range(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> E
 
 def exceeds_float16_range(x: Any) -> bool:
     """Whether a tensor of a type wider than float16 has a finite number beyond the range of float16."""
-    if not _numeric(x, "f") or x.dtype.itemsize <= 2:
+    if not _is_numeric(x, "f") or x.dtype.itemsize <= 2:
         return False
     with np.errstate(invalid="ignore"):
         magnitudes = np.abs(x)
@@ -179,7 +179,7 @@ def _guard_constant_position(run: NodeRun, facts: GraphFacts) -> int | None:
     for position in positions:
         if position < len(run.inputs) and facts.is_constant(run.node.inputs[position]):
             data = run.inputs[position]
-            if _numeric(data, "f") and data.size == 1:
+            if _is_numeric(data, "f") and data.size == 1:
                 return position
     return None
 
@@ -224,7 +224,11 @@ def _indices(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Sequence[tup
     kind = node.op_type.removesuffix("Update").removesuffix("Elements")
     if node.op_type in ("Slice", "StridedSlice"):
         return _slice_indices(run, data, loop, facts)
-    if kind not in ("Gather", "GatherND", "Scatter", "ScatterND") or len(inputs) < 2 or not _numeric(inputs[1], "iu"):
+    if (
+        kind not in ("Gather", "GatherND", "Scatter", "ScatterND")
+        or len(inputs) < 2
+        or not _is_numeric(inputs[1], "iu")
+    ):
         return ()
     indices = inputs[1]
     if kind in ("Gather", "Scatter"):
@@ -251,7 +255,7 @@ def indexed_axis(run: NodeRun) -> int:
 def _slice_indices(run: NodeRun, data: Array, loop: Loop | None, facts: GraphFacts) -> Sequence[tuple[Array, int, str]]:
     """The starts and ends of a slice that vary in a loop; constant ones beyond an axis mean "to the end"."""
     node, inputs = run.node, run.inputs
-    if node.is_custom_operator or len(inputs) < 3 or not all(_numeric(x, "iu") for x in inputs[1:3]):
+    if node.is_custom_operator or len(inputs) < 3 or not all(_is_numeric(x, "iu") for x in inputs[1:3]):
         return ()
     strided = node.op_type == "StridedSlice"
     if strided and any(str(node.attributes.get(name, "")).strip("0, ") for name in ("ellipsis_mask", "new_axis_mask")):
@@ -281,7 +285,7 @@ def check_nan_comparison(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> 
     if run.node.op_type not in _COMPARISONS or len(run.inputs) < 2 or run.node.inputs[0] is run.node.inputs[1]:
         return None
     for value, data in zip(run.node.inputs, run.inputs, strict=False):
-        if _numeric(data, "f") and np.isnan(data).any():
+        if _is_numeric(data, "f") and np.isnan(data).any():
             use = facts.deciding_use(run.node.outputs[0])
             if not use:
                 return None

@@ -91,7 +91,7 @@ class TreeWalker:
         self.text = text
         self.calculator = calculator
 
-    def value(self, node: ExpressionNode) -> Value:
+    def evaluate(self, node: ExpressionNode) -> Value:
         """The value of a node.
 
         Raises:
@@ -100,65 +100,65 @@ class TreeWalker:
         try:
             return _VISIT[type(node)](self, node)
         except EvaluationProblem as problem:
-            raise self.error(problem.problem, node.position, problem.hint) from None
+            raise self.make_error(problem.problem, node.position, problem.hint) from None
         except _FAILURES as error:
-            raise self.error(one_line(error), node.position) from None
+            raise self.make_error(one_line(error), node.position) from None
 
-    def error(self, problem: str, position: int, hint: str = "") -> ExpressionError:
+    def make_error(self, problem: str, position: int, hint: str = "") -> ExpressionError:
         return ExpressionError(self.text, position, problem, hint)
 
     # -- one method per node type
 
-    def constant(self, node: Constant) -> Value:
+    def visit_constant(self, node: Constant) -> Value:
         return node.value
 
-    def name(self, node: Name) -> Value:
+    def visit_name(self, node: Name) -> Value:
         raise NotImplementedError
 
-    def state_variable(self, node: StateVariable) -> Value:
+    def visit_state_variable(self, node: StateVariable) -> Value:
         raise NotImplementedError
 
-    def time_shift(self, node: TimeShift) -> Value:
+    def visit_time_shift(self, node: TimeShift) -> Value:
         raise NotImplementedError
 
-    def logic(self, node: Logic) -> Value:
+    def visit_logic(self, node: Logic) -> Value:
         raise NotImplementedError
 
-    def negation(self, node: Unary) -> Value:
+    def evaluate_not(self, node: Unary) -> Value:
         raise NotImplementedError
 
-    def list_literal(self, node: ListLiteral) -> Value:
-        return [self.value(item) for item in node.items]
+    def visit_list_literal(self, node: ListLiteral) -> Value:
+        return [self.evaluate(item) for item in node.items]
 
-    def unary(self, node: Unary) -> Value:
+    def visit_unary(self, node: Unary) -> Value:
         if node.sign == "not":
-            return self.negation(node)
-        return self.calculator.unary(np.negative if node.sign == "-" else np.positive, self.value(node.operand))
+            return self.evaluate_not(node)
+        return self.calculator.unary(np.negative if node.sign == "-" else np.positive, self.evaluate(node.operand))
 
-    def binary(self, node: Binary) -> Value:
-        return self.calculator.binary(node.sign, self.value(node.left), self.value(node.right))
+    def visit_binary(self, node: Binary) -> Value:
+        return self.calculator.binary(node.sign, self.evaluate(node.left), self.evaluate(node.right))
 
-    def compare(self, node: Compare) -> Value:
-        values = [self.value(operand) for operand in node.operands]
+    def visit_compare(self, node: Compare) -> Value:
+        values = [self.evaluate(operand) for operand in node.operands]
         result: Value = None
         for k, (sign, position) in enumerate(zip(node.signs, node.positions, strict=True)):
             try:
                 comparison = self.calculator.compare(sign, values[k], values[k + 1])
                 result = comparison if result is None else self.calculator.conjunction(result, comparison)
             except EvaluationProblem as problem:
-                raise self.error(problem.problem, position, problem.hint) from None
+                raise self.make_error(problem.problem, position, problem.hint) from None
         return result
 
-    def call(self, node: Call) -> Value:
+    def visit_call(self, node: Call) -> Value:
         return self.call_function(
-            node, [None if argument is None else self.value(argument) for argument in node.arguments]
+            node, [None if argument is None else self.evaluate(argument) for argument in node.arguments]
         )
 
     def call_function(self, node: Call, arguments: Sequence[Value]) -> Value:
         return FUNCTIONS[node.function].compute(self.calculator, *arguments)
 
-    def index(self, node: Index) -> Value:
-        return self.apply_index(node, self.value(node.operand))
+    def visit_index(self, node: Index) -> Value:
+        return self.apply_index(node, self.evaluate(node.operand))
 
     def apply_index(self, node: Index, value: Value) -> Value:
         entries = [self.index_entry(entry) for entry in node.entries]
@@ -185,28 +185,28 @@ class TreeWalker:
 
     def integer(self, node: ExpressionNode) -> int:
         """The integer value of a node, for indices and iterations."""
-        value = self.value(node)
+        value = self.evaluate(node)
         try:
             number = self.calculator.as_number(value)
         except EvaluationProblem as problem:
-            raise self.error(problem.problem, node.position, problem.hint) from None
+            raise self.make_error(problem.problem, node.position, problem.hint) from None
         if isinstance(number, bool) or not isinstance(number, int):
-            raise self.error(f"{describe_value(number)} where a whole number is needed", node.position)
+            raise self.make_error(f"{describe_value(number)} where a whole number is needed", node.position)
         return number
 
 
 _VISIT: dict[type[ExpressionNode], Callable[[Any, Any], Value]] = {
-    Constant: lambda walker, node: walker.constant(node),
-    Name: lambda walker, node: walker.name(node),
-    StateVariable: lambda walker, node: walker.state_variable(node),
-    ListLiteral: lambda walker, node: walker.list_literal(node),
-    Unary: lambda walker, node: walker.unary(node),
-    Binary: lambda walker, node: walker.binary(node),
-    Compare: lambda walker, node: walker.compare(node),
-    Logic: lambda walker, node: walker.logic(node),
-    Index: lambda walker, node: walker.index(node),
-    Call: lambda walker, node: walker.call(node),
-    TimeShift: lambda walker, node: walker.time_shift(node),
+    Constant: lambda walker, node: walker.visit_constant(node),
+    Name: lambda walker, node: walker.visit_name(node),
+    StateVariable: lambda walker, node: walker.visit_state_variable(node),
+    ListLiteral: lambda walker, node: walker.visit_list_literal(node),
+    Unary: lambda walker, node: walker.visit_unary(node),
+    Binary: lambda walker, node: walker.visit_binary(node),
+    Compare: lambda walker, node: walker.visit_compare(node),
+    Logic: lambda walker, node: walker.visit_logic(node),
+    Index: lambda walker, node: walker.visit_index(node),
+    Call: lambda walker, node: walker.visit_call(node),
+    TimeShift: lambda walker, node: walker.visit_time_shift(node),
 }
 
 
@@ -265,7 +265,7 @@ class Evaluator(TreeWalker):
         self.shift_kind: str = "now"
         self.shift_iteration = 0
 
-    def name(self, node: Name) -> Value:
+    def visit_name(self, node: Name) -> Value:
         try:
             value = self._read_value(node.name)
         except UnknownNameError:
@@ -312,9 +312,9 @@ class Evaluator(TreeWalker):
         words = [] if similar else close_matches(node.name, (*FUNCTIONS, *RESERVED))
         if words:
             hint = f"did you mean {' or '.join(repr(word) for word in words)}?"
-        return self.error(f"unknown name '{node.name}'", node.position, hint)
+        return self.make_error(f"unknown name '{node.name}'", node.position, hint)
 
-    def state_variable(self, node: StateVariable) -> Value:
+    def visit_state_variable(self, node: StateVariable) -> Value:
         scope = self.scope
         try:
             if node.name == "iter":
@@ -340,7 +340,7 @@ class Evaluator(TreeWalker):
             raise ScopeError("there is no iteration before iteration 0")
         return iteration - 1
 
-    def time_shift(self, node: TimeShift) -> Value:
+    def visit_time_shift(self, node: TimeShift) -> Value:
         self.shift_iteration = 0
         if isinstance(node.operand, Name) and node.kind == "all":
             return self._history(node.operand)
@@ -353,7 +353,7 @@ class Evaluator(TreeWalker):
                 raise kind(self.text, node.iteration.position, f"there is no iteration {self.shift_iteration}")
         self.shift_kind = node.kind
         try:
-            return self.value(node.operand)
+            return self.evaluate(node.operand)
         finally:
             self.shift_kind, self.shift_iteration = "now", 0
 
@@ -365,30 +365,30 @@ class Evaluator(TreeWalker):
         except ScopeError as error:
             raise NoValueError(self.text, node.position, one_line(error)) from None
 
-    def logic(self, node: Logic) -> Value:
+    def visit_logic(self, node: Logic) -> Value:
         for operand in node.operands:
             if self.truth(operand) == (node.operator == "or"):
                 return node.operator == "or"
         return node.operator == "and"
 
-    def negation(self, node: Unary) -> Value:
+    def evaluate_not(self, node: Unary) -> Value:
         return not self.truth(node.operand)
 
     def truth(self, node: ExpressionNode) -> bool:
         try:
-            return self.calculator.truth(self.value(node))
+            return self.calculator.truth(self.evaluate(node))
         except EvaluationProblem as problem:
-            raise self.error(problem.problem, node.position, problem.hint) from None
+            raise self.make_error(problem.problem, node.position, problem.hint) from None
 
 
 def evaluate(text: str, tree: ExpressionNode, scope: Scope) -> Any:
     """The value of a tree: an array, a scalar of its dtype, a bool, a string, None, or a list of such."""
-    return to_python_value(_run(text, tree.position, scope, lambda evaluator: evaluator.value(tree)))
+    return to_python_value(_evaluate_text(text, tree.position, scope, lambda evaluator: evaluator.evaluate(tree)))
 
 
 def evaluate_truth(text: str, tree: ExpressionNode, scope: Scope) -> bool:
     """The truth value of a tree."""
-    result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator.truth(tree))
+    result: bool = _evaluate_text(text, tree.position, scope, lambda evaluator: evaluator.truth(tree))
     return result
 
 
@@ -401,14 +401,14 @@ def evaluate_index(text: str, nodes: Collection[ExpressionNode], scope: Scope) -
             try:
                 entries.append(evaluator.index_entry(node))
             except EvaluationProblem as problem:
-                raise evaluator.error(problem.problem, node.position, problem.hint) from None
+                raise evaluator.make_error(problem.problem, node.position, problem.hint) from None
         return tuple(entries)
 
-    result: tuple[Any, ...] = _run(text, 0, scope, run)
+    result: tuple[Any, ...] = _evaluate_text(text, 0, scope, run)
     return result
 
 
-def _run(text: str, position: int, scope: Scope, run: Callable[[Evaluator], Any]) -> Any:
+def _evaluate_text(text: str, position: int, scope: Scope, run: Callable[[Evaluator], Any]) -> Any:
     with np.errstate(all="ignore"):
         try:
             return run(Evaluator(text, scope))

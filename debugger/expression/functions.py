@@ -179,7 +179,7 @@ def _extreme_position(c: Calculator, kind: str, x: Value) -> TensorLike:
     flat = c.ravel(x)
     if not flat.shape[0]:
         raise EvaluationProblem(f"{describe_value(x)} has no elements")
-    return c.p.reshape(c.p.arg(kind, flat, 0, False), ())
+    return c.p.reshape(c.p.arg_extreme(kind, flat, 0, False), ())
 
 
 @_function("argmax", "x")

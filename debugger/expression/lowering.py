@@ -284,38 +284,38 @@ class _LoweringWalker(TreeWalker):
 
     def truth(self, node: ExpressionNode) -> Value:
         """One truth value: a bool if known statically, else a boolean scalar."""
-        value = self.value(node)
+        value = self.evaluate(node)
         if isinstance(value, bool):
             return value
         if not is_tensor(value) or value.dtype != _BOOL or any(extent != 1 for extent in value.shape):
             raise NoNativeKernel
         return self.calculator.p.reshape(value, ())
 
-    def name(self, node: Name) -> Value:
+    def visit_name(self, node: Name) -> Value:
         buffer = self.buffers[InputRef(node.name, "previous" if self.reads_previous else "value")]
         if buffer.dtype.isbuiltin != 1 or buffer.dtype.kind not in "biuf":
             raise NoNativeKernel
         return buffer
 
-    def state_variable(self, node: StateVariable) -> Value:
+    def visit_state_variable(self, node: StateVariable) -> Value:
         p = self.calculator.p
         buffer = self.buffers[InputRef("iter", "iteration")]
         return _DynamicNumber(p.reshape(cast(p, buffer, _INT64), ()), int, 0, _MAX_EXACT_INTEGER)
 
-    def time_shift(self, node: TimeShift) -> Value:
+    def visit_time_shift(self, node: TimeShift) -> Value:
         self.reads_previous = True
         try:
-            return self.value(node.operand)
+            return self.evaluate(node.operand)
         finally:
             self.reads_previous = False
 
-    def list_literal(self, node: ListLiteral) -> Value:
-        items = super().list_literal(node)
+    def visit_list_literal(self, node: ListLiteral) -> Value:
+        items = super().visit_list_literal(node)
         if any(isinstance(item, _DynamicNumber) for item in items):
             raise NoNativeKernel
         return items
 
-    def logic(self, node: Logic) -> Value:
+    def visit_logic(self, node: Logic) -> Value:
         decisive = node.operator == "or"
         ufunc = np.logical_or if decisive else np.logical_and
         result: Value = None
@@ -330,6 +330,6 @@ class _LoweringWalker(TreeWalker):
             result = term if result is None else self.calculator.p.map(ufunc, result, term)
         return (not decisive) if result is None else result
 
-    def negation(self, node: Unary) -> Value:
+    def evaluate_not(self, node: Unary) -> Value:
         term = self.truth(node.operand)
         return not term if isinstance(term, bool) else self.calculator.p.map(np.logical_not, term)

@@ -256,7 +256,7 @@ class Calculator:
             else x
             for x in operands
         ]
-        result = self._out_of_range_result(sign, operands)
+        result = self._compare_out_of_range_integer(sign, operands)
         return self.map(COMPARISON_UFUNCS[sign], *operands) if result is None else result
 
     def conjunction(self, a: Value, b: Value) -> Value:
@@ -269,7 +269,7 @@ class Calculator:
     def _meets_float(operands: Sequence[Any]) -> bool:
         return any(is_tensor(x) and x.dtype.kind in "fc" for x in operands)
 
-    def _out_of_range_result(self, sign: str, operands: Sequence[Any]) -> TensorLike | None:
+    def _compare_out_of_range_integer(self, sign: str, operands: Sequence[Any]) -> TensorLike | None:
         """The result if a plain integer is outside the range of the tensor's dtype; else None."""
         dtypes = self._dtypes(COMPARISON_UFUNCS[sign], operands)
         for k, (x, dtype) in enumerate(zip(operands, dtypes, strict=True)):

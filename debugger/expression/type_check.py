@@ -69,7 +69,7 @@ class _TypePrimitives:
         # Expressions reduce only flat tensors.
         return TensorSpec(x.dtype, ())
 
-    def arg(self, which: str, x: TensorSpec, axis: int, last: bool) -> TensorSpec:
+    def arg_extreme(self, which: str, x: TensorSpec, axis: int, last: bool) -> TensorSpec:
         return TensorSpec(_INT64, (1,))
 
     def reshape(self, x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
@@ -103,20 +103,20 @@ class _TypeChecker(TreeWalker):
     def check_truth(self, node: ExpressionNode) -> bool:
         """Check an operand that must be a truth value; the result is arbitrary."""
         try:
-            value = self.value(node)
+            value = self.evaluate(node)
         except ExpressionError:
             return True
         try:
             if not isinstance(value, TensorSpec) or value.shape_known or value.dtype != _BOOL:
                 self.calculator.check_truth_value(value)
         except EvaluationProblem as problem:
-            self.first_error = self.first_error or self.error(problem.problem, node.position, problem.hint)
+            self.first_error = self.first_error or self.make_error(problem.problem, node.position, problem.hint)
         return True
 
-    def constant(self, node: Constant) -> Value:
+    def visit_constant(self, node: Constant) -> Value:
         return node.value
 
-    def name(self, node: Name) -> Value:
+    def visit_name(self, node: Name) -> Value:
         type_ = self.types(node.name)
         if type_ is None or type_.dtype is None:
             raise EvaluationProblem(_NOT_KNOWN_YET)
@@ -125,21 +125,21 @@ class _TypeChecker(TreeWalker):
             return TensorSpec(type_.dtype, (), False)
         return TensorSpec(type_.dtype, tuple(shape))
 
-    def state_variable(self, node: StateVariable) -> Value:
+    def visit_state_variable(self, node: StateVariable) -> Value:
         if node.name == "cond":
             raise EvaluationProblem(_NOT_KNOWN_YET)
         return 0
 
-    def time_shift(self, node: TimeShift) -> Value:
-        return TensorSpec(_FLOAT64, (), False) if node.kind == "all" else self.value(node.operand)
+    def visit_time_shift(self, node: TimeShift) -> Value:
+        return TensorSpec(_FLOAT64, (), False) if node.kind == "all" else self.evaluate(node.operand)
 
-    def logic(self, node: Logic) -> Value:
+    def visit_logic(self, node: Logic) -> Value:
         # No short circuit: check all operands.
         for operand in node.operands:
             self.check_truth(operand)
         return True
 
-    def negation(self, node: Unary) -> Value:
+    def evaluate_not(self, node: Unary) -> Value:
         return self.check_truth(node.operand)
 
     def call_function(self, node: Call, arguments: Sequence[Value]) -> Value:

@@ -21,7 +21,7 @@ MAX_SINGLE_ELEMENTS = 256
 def shrink_steps(space: InputSpace, inputs: Mapping[str, Data]) -> Iterator[Inputs]:
     """All inputs that are one step simpler, the largest steps first."""
     cost = _input_complexity(inputs)
-    for candidate in _candidates(space, dict(inputs)):
+    for candidate in _smaller_inputs(space, dict(inputs)):
         enforced = space.enforce(candidate)
         if _input_complexity(enforced) < cost and space.admits(enforced):
             yield enforced
@@ -90,7 +90,7 @@ def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
     return *sizes, tuple(sorted(costs, reverse=True)), 0
 
 
-def _candidates(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
+def _smaller_inputs(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
     yield from _without_parts(space, inputs)
     for key, (low, _) in space.dimensions.items():
         size = space.size_of(inputs, key)

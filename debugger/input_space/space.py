@@ -172,7 +172,7 @@ class InputSpace:
             numbers = [(k % 5) + 1 for k in range(min(count, _MAX_DRAWN_ELEMENTS))]
             elements = [True if kind == "b" else "abcde"[k - 1] if kind == "s" else k for k in numbers]
             elements = (elements * (count // max(len(elements), 1) + 1))[:count]
-            values[port.name] = _wrap(port.type, to_array(elements, dtype, shape))
+            values[port.name] = _wrap_in_declared_type(port.type, to_array(elements, dtype, shape))
         return self.enforce(values)
 
     # -- mutations
@@ -198,7 +198,7 @@ class InputSpace:
             return self._mutate_size(inputs, random)
         if choice == 1 and other:
             name = str(random.choice(list(other)))
-            if name in inputs and _shapes(other[name]) == _shapes(inputs[name]):
+            if name in inputs and _leaf_shapes(other[name]) == _leaf_shapes(inputs[name]):
                 return {**inputs, name: other[name]}
         if choice == 2:
             return self._mutate_structure(inputs, random, pool)
@@ -359,13 +359,13 @@ def replace_leaf(inputs: Mapping[str, Data], leaf: Leaf, array: Array) -> Inputs
     return {**inputs, name: [*inputs[name][:k], array, *inputs[name][k + 1 :]]}
 
 
-def _wrap(declared: ValueType, array: Array) -> Data:
+def _wrap_in_declared_type(declared: ValueType, array: Array) -> Data:
     if isinstance(declared, OptionalType):
-        return _wrap(declared.element, array)
+        return _wrap_in_declared_type(declared.element, array)
     return [array, array] if isinstance(declared, SequenceType) else array
 
 
-def _shapes(value: Data) -> list[tuple[int, ...]]:
+def _leaf_shapes(value: Data) -> list[tuple[int, ...]]:
     return [leaf_value({"": value}, leaf).shape for leaf in leaves({"": value})]
 
 
@@ -412,7 +412,7 @@ def _draw_elements(dtype: np.dtype[Any], count: int, random: np.random.Generator
     edges = edge_values(dtype)
     style = random.integers(8)
 
-    def usual() -> list[Any]:
+    def draw_usual() -> list[Any]:
         if kind in "bs":
             return [edges[k] for k in random.integers(len(edges), size=count)]
         if kind == "i":
@@ -420,24 +420,24 @@ def _draw_elements(dtype: np.dtype[Any], count: int, random: np.random.Generator
             return [min(max(int(k), low), high) for k in random.integers(-3, 10, size=count)]
         return [float(np.float32(number)) for number in random.standard_normal(count) * 2]
 
-    def pooled() -> Any:
+    def draw_from_pool() -> Any:
         values = [_convert(value, kind) for value in pool] or list(edges)
         return values[random.integers(len(values))]
 
     if style == 0:
         return [edges[random.integers(len(edges))]] * count
     if style == 1:
-        return [pooled()] * count
+        return [draw_from_pool()] * count
     if style == 2 and kind in "if":
         start = int(random.integers(-2, 3))
         return [start + k for k in range(count)]
     if style == 3 and kind in "if":
         return [int(k) for k in random.integers(-1, 3, size=count)]
     if style == 4:
-        return [pooled() for _ in range(count)]
+        return [draw_from_pool() for _ in range(count)]
     if style == 5:
         return [edges[k] for k in random.integers(len(edges), size=count)]
-    elements = usual()
+    elements = draw_usual()
     if style == 6 and count:
         elements[random.integers(count)] = edges[random.integers(len(edges))]
     return elements

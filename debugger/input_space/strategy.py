@@ -62,7 +62,7 @@ def inputs(model: Any, *, dims: Sequence[str] = (), where: Sequence[str] = ()) -
         for port in space.ports:
             if not port.optional or draw(strategies.booleans()):
                 shape = space.shape_of(port, sizes)
-                values[port.name] = draw(_values(strategies, space, port.name, port.type, shape))
+                values[port.name] = draw(_value_strategy(strategies, space, port.name, port.type, shape))
         return space.enforce(values)
 
     result: SearchStrategy[dict[str, Data]] = draw_inputs().filter(space.admits)
@@ -82,13 +82,13 @@ def _import_strategies() -> Any:
     return strategies
 
 
-def _values(
+def _value_strategy(
     strategies: Any, space: InputSpace, name: str, declared: ValueType, shape: tuple[int, ...]
 ) -> SearchStrategy[Data]:
     if isinstance(declared, OptionalType):
-        return strategies.none() | _values(strategies, space, name, declared.element, shape)  # type: ignore[no-any-return]
+        return strategies.none() | _value_strategy(strategies, space, name, declared.element, shape)  # type: ignore[no-any-return]
     if isinstance(declared, SequenceType):
-        elements = _values(strategies, space, name, declared.element, shape)
+        elements = _value_strategy(strategies, space, name, declared.element, shape)
         return strategies.lists(elements, max_size=_MAX_SEQUENCE_LENGTH)  # type: ignore[no-any-return]
     dtype = np.dtype(np.float32) if declared.dtype is None else declared.dtype
     elements = _elements(strategies, space, name, dtype)

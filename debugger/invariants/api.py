@@ -77,7 +77,7 @@ def mine_invariants(
 
     limit = max_iterations or _MAX_ITERATIONS
     # Without the observer, which is slow, it soon shows whether a run ends.
-    runs = [inputs for inputs in cases if _ends(model, inputs, limit)]
+    runs = [inputs for inputs in cases if _ends_within_limit(model, inputs, limit)]
     if not runs:
         text = (
             f"no run of {model.name} ends within {count_text(limit, 'iteration')}: give other inputs, or a higher limit"
@@ -98,7 +98,7 @@ def mine_invariants(
     return MinedInvariants(model.name, len(runs), len(cases) - len(runs), boundaries, tuple(invariants))
 
 
-def _ends(model: Model, inputs: Mapping[str, Data], limit: int) -> bool:
+def _ends_within_limit(model: Model, inputs: Mapping[str, Data], limit: int) -> bool:
     try:
         run = model.execute(inputs, max_iterations=limit)
     except LimitError:

@@ -34,7 +34,7 @@ class Template:
     test: Callable[[ObservedValue], bool | None]
 
 
-def _elements(test: Callable[[Array], Any]) -> Callable[[ObservedValue], bool | None]:
+def _element_check(test: Callable[[Array], Any]) -> Callable[[ObservedValue], bool | None]:
     """A test of all elements; an empty tensor is no evidence."""
 
     def check(seen: ObservedValue) -> bool | None:
@@ -43,7 +43,7 @@ def _elements(test: Callable[[Array], Any]) -> Callable[[ObservedValue], bool | 
     return check
 
 
-def _steps(test: Callable[[Array, Array], Any]) -> Callable[[ObservedValue], bool | None]:
+def _step_check(test: Callable[[Array, Array], Any]) -> Callable[[ObservedValue], bool | None]:
     """A test of the elements and what they were."""
 
     def check(seen: ObservedValue) -> bool | None:
@@ -64,7 +64,7 @@ def _is_finite(seen: ObservedValue) -> bool | None:
     return bool(np.isfinite(seen.now).all()) if seen.now.dtype.kind == "f" and seen.now.size else None
 
 
-def _is_unit(measure: Callable[[Array], float]) -> Callable[[ObservedValue], bool | None]:
+def _unit_check(measure: Callable[[Array], float]) -> Callable[[ObservedValue], bool | None]:
     def check(seen: ObservedValue) -> bool | None:
         if seen.now.dtype.kind != "f" or seen.now.size < 2:
             return False
@@ -75,7 +75,7 @@ def _is_unit(measure: Callable[[Array], float]) -> Callable[[ObservedValue], boo
     return check
 
 
-def _is_sorted(test: Callable[[Array, Array], Any]) -> Callable[[ObservedValue], bool | None]:
+def _order_check(test: Callable[[Array, Array], Any]) -> Callable[[ObservedValue], bool | None]:
     def check(seen: ObservedValue) -> bool | None:
         x = seen.now
         if x.ndim != 1 or x.size < 2:
@@ -96,16 +96,16 @@ def _norm(x: Array) -> float:
 
 
 TEMPLATES = (
-    Template("sign", "sign", "all({x} > 0)", _elements(lambda x: x > 0)),
-    Template("sign", "sign", "all({x} < 0)", _elements(lambda x: x < 0)),
-    Template("sign", "sign", "all({x} >= 0)", _elements(lambda x: x >= 0)),
-    Template("sign", "sign", "all({x} <= 0)", _elements(lambda x: x <= 0)),
+    Template("sign", "sign", "all({x} > 0)", _element_check(lambda x: x > 0)),
+    Template("sign", "sign", "all({x} < 0)", _element_check(lambda x: x < 0)),
+    Template("sign", "sign", "all({x} >= 0)", _element_check(lambda x: x >= 0)),
+    Template("sign", "sign", "all({x} <= 0)", _element_check(lambda x: x <= 0)),
     Template("finite", "finite", "all(abs({x}) < inf)", _is_finite),
-    Template("unit", "sum = 1", "abs(sum({x}) - 1) < 0.001", _is_unit(_sum)),
-    Template("unit", "norm = 1", "abs(norm({x}) - 1) < 0.001", _is_unit(_norm)),
+    Template("unit", "sum = 1", "abs(sum({x}) - 1) < 0.001", _unit_check(_sum)),
+    Template("unit", "norm = 1", "abs(norm({x}) - 1) < 0.001", _unit_check(_norm)),
     Template("course", "constant", "all({x} == init({x}))", _is_constant),
-    Template("course", "monotone", "all({x} >= prev({x}))", _steps(np.greater_equal)),
-    Template("course", "monotone", "all({x} <= prev({x}))", _steps(np.less_equal)),
-    Template("order", "sorted", "all({x}[1:] >= {x}[:-1])", _is_sorted(np.greater_equal)),
-    Template("order", "sorted", "all({x}[1:] <= {x}[:-1])", _is_sorted(np.less_equal)),
+    Template("course", "monotone", "all({x} >= prev({x}))", _step_check(np.greater_equal)),
+    Template("course", "monotone", "all({x} <= prev({x}))", _step_check(np.less_equal)),
+    Template("order", "sorted", "all({x}[1:] >= {x}[:-1])", _order_check(np.greater_equal)),
+    Template("order", "sorted", "all({x}[1:] <= {x}[:-1])", _order_check(np.less_equal)),
 )

@@ -166,9 +166,9 @@ class _LessonReader:
         self.scenes: dict[str, Scene] = {}
         self.card_makers: Mapping[str, Callable[[TomlTable, Scene, RunText], Card]] = {
             "read": lambda fields, scene, text: Card(CardKind.READ, text, scene),
-            "do": self._do_card,
-            "ask": self._ask_card,
-            "place": self._place_card,
+            "do": self._read_do_card,
+            "ask": self._read_ask_card,
+            "place": self._read_place_card,
             "mode": self._mode_card,
             "end": lambda fields, scene, text: Card(CardKind.LAST, text, scene),
         }
@@ -177,10 +177,10 @@ class _LessonReader:
         """A lesson of any number of cards."""
         fields = self.fields
         title, minutes = fields.pop("title", str), fields.pop("minutes", int, 5)
-        goal, note = fields.pop("goal", str, ""), self.note()
+        goal, note = fields.pop("goal", str, ""), self.read_note()
         self.read_scenes()
         self.read_questions()
-        cards = tuple(map(self._card, fields.pop_tables("cards")))
+        cards = tuple(map(self._read_card, fields.pop_tables("cards")))
         fields.reject_remaining()
         if not cards:
             raise fields.error("there is no card: each is a [[cards]]")
@@ -188,7 +188,7 @@ class _LessonReader:
             cards = (*cards, Card(CardKind.LAST, "", next(iter(self.scenes.values()))))
         return ExerciseSet(number, title, minutes, cards, goal, self.scenes, note)
 
-    def note(self) -> NoteWriter | None:
+    def read_note(self) -> NoteWriter | None:
         """The note on other runtimes, which only built-in lessons have."""
         return None
 
@@ -219,7 +219,7 @@ class _LessonReader:
             _with_location(fields, lambda: scene.input_arrays(scene.cached_model()))
         return scene
 
-    def scene(self, fields: TomlTable) -> Scene:
+    def read_scene(self, fields: TomlTable) -> Scene:
         """The scene of a card or question, the first one if it names none."""
         letter = fields.pop("scene", str, next(iter(self.scenes)))
         if letter not in self.scenes:
@@ -230,31 +230,31 @@ class _LessonReader:
         """A text; one with braces is filled in for each run."""
         return (lambda run: fill_template(text, run, self.values)) if "{" in text else text
 
-    def steps(self, fields: TomlTable) -> tuple[LessonStep, ...]:
+    def read_steps(self, fields: TomlTable) -> tuple[LessonStep, ...]:
         """The steps of an exercise."""
         return tuple(map(_read_step, fields.pop_tables("steps")))
 
     # -- cards
 
-    def _card(self, fields: TomlTable) -> Card:
+    def _read_card(self, fields: TomlTable) -> Card:
         kind = fields.pop("kind", str)
         if kind not in self.card_makers:
             raise fields.error(f"there is no kind '{kind}'; there are {', '.join(self.card_makers)}")
-        scene = self.scene(fields)
+        scene = self.read_scene(fields)
         card = self.card_makers[kind](fields, scene, self.text(fields.pop("text", str, "")))
         fields.reject_remaining()
         if self.checks:
             _with_location(fields, lambda: _render_card_once(card))
         return card
 
-    def _do_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
-        return Card(CardKind.DO, text, scene, steps=self.steps(fields))
+    def _read_do_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+        return Card(CardKind.DO, text, scene, steps=self.read_steps(fields))
 
-    def _ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+    def _read_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         question = self.value_question(fields, scene)
         return Card(CardKind.ASK, text, scene, generate_question=self.question_generator(fields, question))
 
-    def _place_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+    def _read_place_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         condition, prompt = self.expression(fields, "where"), fields.pop("question", str)
         cause = fields.pop("why", str)
         hint = fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
@@ -364,7 +364,7 @@ class _BuiltInReader(_LessonReader):
         do_text = self.text(fields.pop("do", str, ""))
         cards: tuple[Card, ...] = (
             Card(CardKind.SAY, self.text(fields.pop("intro", str)), scene, first_question),
-            Card(CardKind.DO, do_text, scene, steps=self.steps(fields)),
+            Card(CardKind.DO, do_text, scene, steps=self.read_steps(fields)),
             Card(CardKind.LOOK, self.text(fields.pop("look", str)), scene),
             Card(CardKind.ASK, "", question.scene, generate_question=self._generator(asked)),
             Card(CardKind.REMEMBER, self.text(fields.pop("remember", str)), scene),
@@ -378,7 +378,7 @@ class _BuiltInReader(_LessonReader):
             cards,
             fields.pop("goal", str),
             self.scenes,
-            self.note(),
+            self.read_note(),
             fields.pop_strings("terms"),
             fields.pop("hides_listing", bool, False),
             question=question,
@@ -387,7 +387,7 @@ class _BuiltInReader(_LessonReader):
         fields.reject_remaining()
         return lesson
 
-    def note(self) -> NoteWriter | None:
+    def read_note(self) -> NoteWriter | None:
         name = self.fields.pop("note", str, "")
         return self._code.notes[name] if name else None
 
@@ -399,7 +399,7 @@ class _BuiltInReader(_LessonReader):
             table.reject_remaining()
 
     def _shared_question(self, fields: TomlTable) -> tuple[Question, QuestionGenerator | None]:
-        scene = self.scene(fields)
+        scene = self.read_scene(fields)
         if "answer" not in fields.remaining_names():
             return OpenQuestion(scene, self.text(fields.pop("question", str))), None
         question = self.value_question(fields, scene)
@@ -419,7 +419,7 @@ class _BuiltInReader(_LessonReader):
             return lambda random: generators[random.random() >= first_chance](random)
         return random_choice_generator(*generators)
 
-    def scene(self, fields: TomlTable) -> Scene:
+    def read_scene(self, fields: TomlTable) -> Scene:
         scene = fields.pop_untyped("scene") if "scene" in fields.remaining_names() else next(iter(self.scenes), "")
         return self.new_scene(TomlTable(scene, fields.location)) if isinstance(scene, dict) else self.scenes[scene]
 
@@ -431,7 +431,7 @@ class _BuiltInReader(_LessonReader):
     def _built_in_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         names, models = fields.pop_strings("questions"), fields.pop_strings("models")
         if not names:
-            return self._ask_card(fields, scene, text)
+            return self._read_ask_card(fields, scene, text)
         if models:
             generator = self._model_generator(fields, names[0], models)
         else:
@@ -459,7 +459,7 @@ class _BuiltInReader(_LessonReader):
         names = fields.pop_strings("questions")
         if names:
             return Card(CardKind.TASK, text, scene, self._named_question(names[0])[0])
-        return replace(self._ask_card(fields, scene, text), kind=CardKind.TASK)
+        return replace(self._read_ask_card(fields, scene, text), kind=CardKind.TASK)
 
 
 def _value_generator(table: TomlTable, name: str) -> Callable[[Random], Any]:

@@ -10,7 +10,6 @@ from ..frontends.console.command_registry import ConsoleCommand
 from ..frontends.console.console import Console
 from ..session.session import Session
 from .course.catalog import COURSE
-from .frozen_session import COMMANDS_WHILE_FROZEN, COMMANDS_WHILE_HIDDEN, FROZEN_MESSAGE, FrozenSession
 from .key_wording import KeyWording
 from .lesson import (
     CARD_WIDTH_CHARS,
@@ -24,6 +23,7 @@ from .lesson import (
     wrap_paragraphs,
     wrap_text,
 )
+from .locked_session import COMMANDS_WHILE_HIDDEN, COMMANDS_WHILE_LOCKED, LOCKED_MESSAGE, LockedSession
 from .progress import LearnerProgress, LessonProgress
 from .question import Feedback, Question, StateQuestion, ValueQuestion, format_answer
 from .question_instance import QuestionInstance
@@ -82,7 +82,7 @@ class Learner:
         """A session on the scene of the open card."""
         self._scene = self._required_scene() or self._scene or self.lesson.scene
         model = self._scene.load()
-        kind = FrozenSession if self.freezes_scene else Session
+        kind = LockedSession if self.locks_scene else Session
         return kind(model, self._scene.input_arrays(model), attended=self.attended)
 
     def attach_console(self, console: Console) -> None:
@@ -134,10 +134,10 @@ class Learner:
             UsageError: the command would.
         """
         session = self.console.session
-        frozen = isinstance(session, FrozenSession) and session.frozen
-        allowed = COMMANDS_WHILE_HIDDEN if self.hides_listing else COMMANDS_WHILE_FROZEN
-        if frozen and command not in allowed and command not in self.commands:
-            raise UsageError(FROZEN_MESSAGE)
+        locked = isinstance(session, LockedSession) and session.locked
+        allowed = COMMANDS_WHILE_HIDDEN if self.hides_listing else COMMANDS_WHILE_LOCKED
+        if locked and command not in allowed and command not in self.commands:
+            raise UsageError(LOCKED_MESSAGE)
 
     # -- cards
 
@@ -166,7 +166,7 @@ class Learner:
         """``card 2 of 5: Do``."""
         return f"card {self.card_index + 1} of {len(self.cards)}: {self.card.kind}"
 
-    def card_lines(self, width: int = CARD_WIDTH_CHARS) -> list[str]:
+    def open_card_lines(self, width: int = CARD_WIDTH_CHARS) -> list[str]:
         """The open card, wrapped to a width."""
         return wrap_paragraphs(self.paragraphs(), width)
 
@@ -229,7 +229,7 @@ class Learner:
     @property
     def hides_loop_facts(self) -> bool:
         """Whether notes on the loop would reveal the answer of an open question."""
-        if self.question_instance is not None and self.question_instance.freezes_scene:
+        if self.question_instance is not None and self.question_instance.locks_scene:
             return True
         return isinstance(self.lesson, Lesson) and not self.solved and not self.progress[self.lesson.number].done
 
@@ -241,9 +241,9 @@ class Learner:
         return self.lesson.hides_listing and self.card_index == 0 and not self.progress[self.lesson.number].guess
 
     @property
-    def freezes_scene(self) -> bool:
+    def locks_scene(self) -> bool:
         """Whether running the scene would reveal the answer."""
-        return self.question_instance is not None and self.question_instance.freezes_scene
+        return self.question_instance is not None and self.question_instance.locks_scene
 
     def _begin_lesson(self, lesson: ExerciseSet) -> None:
         """Resume a lesson at the saved card, but not after its question; finished lessons and quizzes restart."""
@@ -280,18 +280,18 @@ class Learner:
 
     def open_card(self, number: int) -> None:
         """Open a card of the lesson."""
-        old_scene, was_frozen = self._scene, self._session_is_frozen
+        old_scene, was_locked = self._scene, self._session_is_locked
         self.card_index = number
         self._show_card()
-        scene = self._required_scene() or (self.lesson.scene if was_frozen else None)
-        if scene is not None and (scene is not old_scene or was_frozen or self.freezes_scene):
+        scene = self._required_scene() or (self.lesson.scene if was_locked else None)
+        if scene is not None and (scene is not old_scene or was_locked or self.locks_scene):
             self._show_scene(scene)
         self.on_card_opened()
 
     @property
-    def _session_is_frozen(self) -> bool:
+    def _session_is_locked(self) -> bool:
         session = None if self._console is None else self._console.session
-        return isinstance(session, FrozenSession) and session.frozen
+        return isinstance(session, LockedSession) and session.locked
 
     def _required_scene(self) -> Scene | None:
         """The scene that the card needs; None: the current one."""
@@ -308,24 +308,24 @@ class Learner:
         self._scene = scene
         model = scene.load()
         has_question = self.question is not None and self.question.scene is scene
-        kind = FrozenSession if self.freezes_scene and has_question else Session
+        kind = LockedSession if self.locks_scene and has_question else Session
         self.console.attach_session(kind(model, scene.input_arrays(model), attended=self.attended))
         if self.question_instance is not None:
             self.question_instance.reset_feedback()
         self.on_scene_opened()
 
-    def _unfreeze_scene(self) -> None:
+    def _unlock_scene(self) -> None:
         """Let the scene run once the question is answered."""
         if (
             self.question_instance is None
             or not self.question_instance.answer_known
             or not self.card.kind.graded
-            or not self.question_instance.question.freezes_scene
+            or not self.question_instance.question.locks_scene
         ):
             return
         session = self.console.session
-        if isinstance(session, FrozenSession) and session.frozen:
-            session.unfreeze()
+        if isinstance(session, LockedSession) and session.locked:
+            session.unlock()
             self.on_scene_opened()
         elif self._scene is not self.question_instance.question.scene:
             self._show_scene(self.question_instance.question.scene)
@@ -407,7 +407,7 @@ class Learner:
             lesson.done = True
         self._mark_exercises_done()
         self.progress.save()
-        self._unfreeze_scene()
+        self._unlock_scene()
         self._write_feedback(reply)
         self.on_card_changed(())
 
@@ -436,7 +436,7 @@ class Learner:
         hint, is_last = self.question_instance.next_hint()
         parts = [hint]
         if is_last and self.question_instance.answer_known:
-            self._unfreeze_scene()
+            self._unlock_scene()
             parts += self._note_lines() if self.card.kind is CardKind.ASK else []
             parts += ["`again` asks with other numbers."] if self.card.can_redraw else []
         self.write_message("\n".join(parts))
@@ -480,7 +480,7 @@ class Learner:
         """Give feedback on the state that the learner reached."""
         if not isinstance(instance.question, StateQuestion):
             return
-        reply = instance.check_state(LearnerState(self.console.session, instance.question.scene.reference_run))
+        reply = instance.grade_state(LearnerState(self.console.session, instance.question.scene.reference_run))
         if reply is None:
             return
         if reply.correct:

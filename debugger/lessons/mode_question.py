@@ -26,7 +26,7 @@ class ModeQuestion(Question):
     """Asks for the row of a scene's first loop. ``variant_files``: models with the same body in the other rows, run
     as counterexamples to wrong answers. ``seed``: the order of the choices."""
 
-    freezes_scene: ClassVar[bool] = True
+    locks_scene: ClassVar[bool] = True
 
     scene: Scene
     body_text: str

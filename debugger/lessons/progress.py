@@ -31,7 +31,7 @@ class LearnerProgress:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.storage_error = ""
-        self._lessons = self._read()
+        self._lessons = self._load()
 
     def __getitem__(self, number: int) -> LessonProgress:
         return self._lessons.setdefault(number, LessonProgress())
@@ -57,7 +57,7 @@ class LearnerProgress:
         except OSError as error:
             self.storage_error = f"what is done is not kept: {self.path}: {error.strerror}"
 
-    def _read(self) -> dict[int, LessonProgress]:
+    def _load(self) -> dict[int, LessonProgress]:
         if self.path is None:
             return {}
         try:

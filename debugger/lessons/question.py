@@ -54,8 +54,8 @@ class Question(ABC):
     scene: Scene
     prompt: RunText
     hides_listing: bool
-    #: Running the scene reveals the answer: it is frozen until there is an answer.
-    freezes_scene: ClassVar[bool] = False
+    #: Running the scene reveals the answer: it is locked until there is an answer.
+    locks_scene: ClassVar[bool] = False
     #: The first answer counts; further attempts need other numbers.
     single_attempt: ClassVar[bool] = True
 
@@ -91,7 +91,7 @@ class ValueQuestion(Question):
     """A question for a value, computed by the engine. ``fallback_text``: the reply to answers that no wrong rule
     explains. ``multiple_choice``: choices are shown, shuffled by ``seed``."""
 
-    freezes_scene: ClassVar[bool] = True
+    locks_scene: ClassVar[bool] = True
 
     scene: Scene
     prompt: RunText

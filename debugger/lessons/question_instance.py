@@ -23,14 +23,14 @@ class QuestionInstance:
         self._last_feedback: str | None = None
 
     @property
-    def freezes_scene(self) -> bool:
-        """Whether the scene is frozen, as running it would reveal the answer."""
-        return self.card.kind.graded and self.question.freezes_scene and not self.answer_known
+    def locks_scene(self) -> bool:
+        """Whether the scene is locked, as running it would reveal the answer."""
+        return self.card.kind.graded and self.question.locks_scene and not self.answer_known
 
     @property
     def hides_listing(self) -> bool:
         """Whether the listing would reveal the answer."""
-        return self.freezes_scene and self.question.hides_listing
+        return self.locks_scene and self.question.hides_listing
 
     def parse_guess(self, text: str) -> str:
         """Parse a guess for saving.
@@ -64,7 +64,7 @@ class QuestionInstance:
             raise UsageError("answer what? as in answer 5")
         return self._record(question.grade(text))
 
-    def check_state(self, state: LearnerState) -> Feedback | None:
+    def grade_state(self, state: LearnerState) -> Feedback | None:
         """Feedback on the current state; None if there is nothing new."""
         question = self.question
         if (

@@ -120,13 +120,13 @@ class _OptimizationSearch:
         for rewrite in self.rewrites:
             edited, verification = self._verify(self.original, [rewrite])
             if edited is None:
-                self._refused.add(_key(rewrite))
+                self._refused.add(_rewrite_key(rewrite))
                 yield Rejected(rewrite.kind, rewrite.path, rewrite.node, verification.text)
                 continue
-            gain, peer_gain = self._measure(edited)
+            gain, peer_gain = self._measure_speedup(edited)
             if max(gain, peer_gain or 0.0) < SLOWER:
                 slower = f"the same results, but {gains_text(gain, peer_gain, self.peer_name)}"
-                self._refused.add(_key(rewrite))
+                self._refused.add(_rewrite_key(rewrite))
                 yield Rejected(rewrite.kind, rewrite.path, rewrite.node, slower)
                 continue
             facts = (rewrite.kind, rewrite.path, rewrite.node, rewrite.reason, KINDS[rewrite.kind].why)
@@ -139,10 +139,10 @@ class _OptimizationSearch:
         tolerance = Tolerance(reordered_sums=True) if rounds else None
         return apply_verified(model, rewrites, self.model, self.cases, self.seconds, tolerance)
 
-    def _measure(self, edited: EditableModel) -> tuple[float, float | None]:
+    def _measure_speedup(self, edited: EditableModel) -> tuple[float, float | None]:
         assert self.model.path is not None
         with scratch_folder() as folder:
-            rewritten = load(edited.write(folder / self.model.path.with_suffix(_suffix(self.model)).name)[0])
+            rewritten = load(edited.write(folder / self.model.path.with_suffix(_file_suffix(self.model)).name)[0])
             seconds = min(self.seconds / 5, _MAX_MEASURED_SECONDS)
             # Both are new: what runs with other shapes left behind in self.model is no property of the file.
             gain = measure_gain(self.original.load(), rewritten, self.inputs, seconds)
@@ -160,12 +160,12 @@ class _OptimizationSearch:
         rounds = False
         while len(applied) + len(self._refused) < _MAX_APPLIED:
             facts, _ = self._first_successful_run(current.load())
-            rewrites = [item for item in find_rewrites(facts, self.kinds) if _key(item) not in self._refused]
+            rewrites = [item for item in find_rewrites(facts, self.kinds) if _rewrite_key(item) not in self._refused]
             if not rewrites:
                 break
             edited, _ = self._verify(current, rewrites[:1], rounds)
             if edited is None:
-                self._refused.add(_key(rewrites[0]))
+                self._refused.add(_rewrite_key(rewrites[0]))
                 continue
             current = edited
             applied.append(rewrites[0].kind)
@@ -173,9 +173,9 @@ class _OptimizationSearch:
         return tuple(current.write(path)), tuple(applied)
 
 
-def _key(rewrite: Rewrite) -> tuple[str, str, str]:
+def _rewrite_key(rewrite: Rewrite) -> tuple[str, str, str]:
     return rewrite.kind, rewrite.path, rewrite.node
 
 
-def _suffix(model: Model) -> str:
+def _file_suffix(model: Model) -> str:
     return ".xml" if model.graph.system is System.OPENVINO else ".onnx"

@@ -74,7 +74,7 @@ class IrLoop:
         results = {layer.get("id") for layer in self.net.layers_of_type("Result")}
         for outer in outputs:
             port = (self.layer.get("id"), self._output_port(outer))
-            readers = [item.get("to-layer") for item in self.net.edges() if _start(item) == port]
+            readers = [item.get("to-layer") for item in self.net.edges() if _source_port(item) == port]
             if results.intersection(readers):
                 raise UnsupportedError(f"the model's output has its name from loop '{self.loop.name}'")
             self.net.redirect_readers(port, source)
@@ -123,5 +123,5 @@ class IrLoop:
                 element.getparent().remove(element)
 
 
-def _start(edge: Element) -> tuple[str, str]:
+def _source_port(edge: Element) -> tuple[str, str]:
     return edge.get("from-layer"), edge.get("from-port")

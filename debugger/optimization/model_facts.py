@@ -10,7 +10,18 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, LimitError
-from ...runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, TensorType, Value, values_read, walk_graphs
+from ...runtime.graph import (
+    MAIN,
+    Array,
+    Graph,
+    Loop,
+    Node,
+    Operation,
+    TensorType,
+    Value,
+    values_read_in_graph,
+    walk_graphs,
+)
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random, resolve
@@ -63,7 +74,7 @@ class ModelFacts:
     @cached_property
     def values_read(self) -> set[Value]:
         """Every value that any node, or an output of the model, reads."""
-        return values_read(self.graph)
+        return values_read_in_graph(self.graph)
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
         """The shape of a value in the run."""

@@ -93,87 +93,88 @@ class _Matcher:
         if self.facts.rank(edge.param) != 2 or not isinstance(edge.initial, Value):
             return None
         self.operands = {edge.param}
-        return self._lstm(edge) or self._gru(edge) or self._rnn(edge)
+        return self._match_lstm(edge) or self._match_gru(edge) or self._match_rnn(edge)
 
     # -- equations
 
-    def _rnn(self, edge: BackEdge) -> _Cell | None:
+    def _match_rnn(self, edge: BackEdge) -> _Cell | None:
         for activation in _ACTIVATIONS:
-            gate = self._gate(activation, edge.result)
+            gate = self._match_gate(activation, edge.result)
             if gate is not None:
-                return self._cell("rnn", edge, [gate], attributes={"activations": [activation]})
+                return self._make_cell("rnn", edge, [gate], attributes={"activations": [activation]})
         return None
 
-    def _lstm(self, edge: BackEdge) -> _Cell | None:
-        for o, t in self._operands("Mul", edge.result):
-            output, squashed = self._gate("Sigmoid", o), self._operand("Tanh", t)
+    def _match_lstm(self, edge: BackEdge) -> _Cell | None:
+        for o, t in self._operand_pairs("Mul", edge.result):
+            output, squashed = self._match_gate("Sigmoid", o), self._operand_of("Tanh", t)
             if output is None or squashed is None:
                 continue
             carried = next((e for e in self.loop.back_edges if self.facts.same_source(e.result, squashed)), None)
             if carried is None or not isinstance(carried.initial, Value):
                 continue
-            for kept, added in self._operands("Add", squashed):
+            for kept, added in self._operand_pairs("Add", squashed):
                 forget = next(
-                    (self._gate("Sigmoid", f) for f, c in self._operands("Mul", kept) if c is carried.param), None
+                    (self._match_gate("Sigmoid", f) for f, c in self._operand_pairs("Mul", kept) if c is carried.param),
+                    None,
                 )
-                for i, g in self._operands("Mul", added):
+                for i, g in self._operand_pairs("Mul", added):
                     gates = [
-                        self._gate("Sigmoid", i),
+                        self._match_gate("Sigmoid", i),
                         output,
                         forget,
-                        self._gate("Tanh", g),
+                        self._match_gate("Tanh", g),
                     ]
                     if None not in gates:
-                        return self._cell("lstm", edge, gates, carried)
+                        return self._make_cell("lstm", edge, gates, carried)
         return None
 
-    def _gru(self, edge: BackEdge) -> _Cell | None:
+    def _match_gru(self, edge: BackEdge) -> _Cell | None:
         for z, n in self._update_gate_matches(edge):
-            update = self._gate("Sigmoid", z)
-            inner = self._operand("Tanh", n)
+            update = self._match_gate("Sigmoid", z)
+            inner = self._operand_of("Tanh", n)
             if update is None or inner is None:
                 continue
             # After the product: row @ W + r * (h @ R + b); before it: row @ W + (r * h) @ R + b.
-            for a, b in self._operands("Add", inner):
-                for r, product in self._operands("Mul", b):
-                    reset, state, row = self._gate("Sigmoid", r), self._affine(product), self._affine(a)
+            for a, b in self._operand_pairs("Add", inner):
+                for r, product in self._operand_pairs("Mul", b):
+                    reset, state, row = self._match_gate("Sigmoid", r), self._affine_form(product), self._affine_form(a)
                     if reset and state and row and set(state.parts) == {edge.param} and edge.param not in row.parts:
                         new = _Affine({**row.parts, **state.parts}, row.bias)
                         attributes = {"linear_before_reset": 1}
-                        return self._cell("gru", edge, [update, reset, new], None, state.bias, attributes)
+                        return self._make_cell("gru", edge, [update, reset, new], None, state.bias, attributes)
             for node in self.loop.body.nodes:
-                for r, h in self._operands("Mul", node.outputs[0]) if node.outputs and node.outputs[0] else ():
-                    reset = self._gate("Sigmoid", r) if h is edge.param else None
+                for r, h in self._operand_pairs("Mul", node.outputs[0]) if node.outputs and node.outputs[0] else ():
+                    reset = self._match_gate("Sigmoid", r) if h is edge.param else None
                     if reset is None or node.outputs[0] is None:
                         continue
                     scaled = node.outputs[0]
                     affine = self._affine_with_operand(scaled, inner)
                     if affine is not None and scaled in affine.parts and edge.param not in affine.parts:
                         parts = {edge.param if value is scaled else value: m for value, m in affine.parts.items()}
-                        return self._cell("gru", edge, [update, reset, _Affine(parts, affine.bias)])
+                        return self._make_cell("gru", edge, [update, reset, _Affine(parts, affine.bias)])
         return None
 
     def _update_gate_matches(self, edge: BackEdge) -> list[tuple[Value, Value]]:
         """Pairs of update gate and new state: ``(1 - z) * n + z * h``, ``n + z * (h - n)``."""
         pairs = []
-        for a, b in self._operands("Add", edge.result):
-            for z, h in self._operands("Mul", b):
+        for a, b in self._operand_pairs("Add", edge.result):
+            for z, h in self._operand_pairs("Mul", b):
                 if h is edge.param:
-                    pairs += [(z, n) for rest, n in self._operands("Mul", a) if self._is_one_minus(rest, z)]
-                node = self._node("Sub", h)
+                    pairs += [(z, n) for rest, n in self._operand_pairs("Mul", a) if self._is_one_minus(rest, z)]
+                node = self._producer_of_type("Sub", h)
                 if node is not None and node.inputs[0] is edge.param and self.facts.same_source(node.inputs[1], a):
                     pairs.append((z, a))
         return pairs
 
     def _is_one_minus(self, value: Value, other: Value) -> bool:
-        node = self._node("Sub", value)
+        node = self._producer_of_type("Sub", value)
         return (
             node is not None
             and self.facts.producers.constant_scalar(node.inputs[0]) == 1
             and self.facts.same_source(node.inputs[1], other)
         )
 
-    def _cell(
+    def _make_cell(
         self,
         kind: str,
         edge: BackEdge,
@@ -190,27 +191,27 @@ class _Matcher:
 
     # -- nodes
 
-    def _node(self, op_type: str, value: Value) -> Operation | None:
+    def _producer_of_type(self, op_type: str, value: Value) -> Operation | None:
         node = self.facts.producers.get(self.facts.producers.skip_identities(value))
         is_it = isinstance(node, Operation) and node.op_type == op_type and not node.is_custom_operator
         return node if is_it and None not in node.inputs else None  # type: ignore[return-value,union-attr]
 
-    def _operand(self, op_type: str, value: Value) -> Value | None:
-        node = self._node(op_type, value)
+    def _operand_of(self, op_type: str, value: Value) -> Value | None:
+        node = self._producer_of_type(op_type, value)
         return None if node is None else node.inputs[0]
 
-    def _operands(self, op_type: str, value: Value) -> list[tuple[Value, Value]]:
+    def _operand_pairs(self, op_type: str, value: Value) -> list[tuple[Value, Value]]:
         """The two operands of an operator, in both orders."""
-        node = self._node(op_type, value)
+        node = self._producer_of_type(op_type, value)
         if node is None or len(node.inputs) != 2:
             return []
         a, b = node.inputs
         assert a is not None and b is not None
         return [(a, b), (b, a)]
 
-    def _gate(self, activation: str, value: Value) -> _Affine | None:
-        inner = self._operand(activation, value)
-        return None if inner is None else self._affine(inner)
+    def _match_gate(self, activation: str, value: Value) -> _Affine | None:
+        inner = self._operand_of(activation, value)
+        return None if inner is None else self._affine_form(inner)
 
     # -- affine forms
 
@@ -218,19 +219,19 @@ class _Matcher:
         """The affine form of a value in which another value is one of the operands."""
         saved, self._forms = self._forms, {}
         self.operands.add(operand)
-        affine = self._affine(value)
+        affine = self._affine_form(value)
         self.operands.discard(operand)
         self._forms = saved
         return affine
 
-    def _affine(self, value: Value) -> _Affine | None:
+    def _affine_form(self, value: Value) -> _Affine | None:
         value = self.facts.producers.skip_identities(value)
         if value not in self._forms:
             self._forms[value] = None
-            self._forms[value] = self._compute_affine(value)
+            self._forms[value] = self._compute_affine_form(value)
         return self._forms[value]
 
-    def _compute_affine(self, value: Value) -> _Affine | None:
+    def _compute_affine_form(self, value: Value) -> _Affine | None:
         if value in self.inputs or value in self.operands:
             shape = self.facts.shape(value)
             if shape is None or len(shape) != 2:
@@ -244,35 +245,35 @@ class _Matcher:
         node = self.facts.producers.get(value)
         if not isinstance(node, Operation) or node.is_custom_operator:
             return None
-        method = getattr(self, f"_{node.op_type.lower()}", None) if node.op_type in _AFFINE else None
+        method = getattr(self, f"_affine_of_{node.op_type.lower()}", None) if node.op_type in _AFFINE else None
         form: _Affine | None = None if method is None else method(node, value)
         return form
 
-    def _product(self, a: Value | None, weights: Array | None) -> _Affine | None:
-        left = None if a is None else self._affine(a)
+    def _affine_product(self, a: Value | None, weights: Array | None) -> _Affine | None:
+        left = None if a is None else self._affine_form(a)
         if left is None or weights is None or weights.ndim != 2 or len(weights) != len(left.bias):
             return None
         return left.map(lambda matrix: matrix @ weights)
 
-    def _matmul(self, node: Operation, value: Value) -> _Affine | None:
-        return self._product(node.inputs[0], self.facts.constant(node.inputs[1]))
+    def _affine_of_matmul(self, node: Operation, value: Value) -> _Affine | None:
+        return self._affine_product(node.inputs[0], self.facts.constant(node.inputs[1]))
 
-    def _gemm(self, node: Operation, value: Value) -> _Affine | None:
+    def _affine_of_gemm(self, node: Operation, value: Value) -> _Affine | None:
         facts = node.attributes
         weights = self.facts.constant(node.inputs[1])
         if weights is None or facts.get("transA", 0) or facts.get("alpha", 1.0) != 1 or facts.get("beta", 1.0) != 1:
             return None
-        product = self._product(node.inputs[0], weights.T if facts.get("transB", 0) else weights)
+        product = self._affine_product(node.inputs[0], weights.T if facts.get("transB", 0) else weights)
         bias = node.inputs[2] if len(node.inputs) > 2 else None
-        return product if bias is None else _sum(product, self._affine(bias))
+        return product if bias is None else _affine_sum(product, self._affine_form(bias))
 
-    def _add(self, node: Operation, value: Value) -> _Affine | None:
-        return _sum(*(None if operand is None else self._affine(operand) for operand in node.inputs))
+    def _affine_of_add(self, node: Operation, value: Value) -> _Affine | None:
+        return _affine_sum(*(None if operand is None else self._affine_form(operand) for operand in node.inputs))
 
-    def _concat(self, node: Operation, value: Value) -> _Affine | None:
+    def _affine_of_concat(self, node: Operation, value: Value) -> _Affine | None:
         if node.attributes.get("axis") not in (1, -1):
             return None
-        forms = [None if operand is None else self._affine(operand) for operand in node.inputs]
+        forms = [None if operand is None else self._affine_form(operand) for operand in node.inputs]
         known = [form for form in forms if form is not None]
         if len(known) != len(forms):
             return None
@@ -285,8 +286,8 @@ class _Matcher:
             total = padded if total is None else total + padded
         return total
 
-    def _split(self, node: Operation, value: Value) -> _Affine | None:
-        form = self._affine(node.inputs[0]) if node.inputs[0] is not None else None
+    def _affine_of_split(self, node: Operation, value: Value) -> _Affine | None:
+        form = self._affine_form(node.inputs[0]) if node.inputs[0] is not None else None
         if form is None or node.attributes.get("axis", 0) not in (1, -1):
             return None
         sizes = self.facts.constant(node.inputs[1]) if len(node.inputs) > 1 else None
@@ -297,8 +298,8 @@ class _Matcher:
         k, ends = node.outputs.index(value), np.cumsum(sizes)
         return form.map(lambda matrix: matrix[..., int(ends[k] - sizes[k]) : int(ends[k])])
 
-    def _slice(self, node: Operation, value: Value) -> _Affine | None:
-        form = self._affine(node.inputs[0]) if node.inputs[0] is not None else None
+    def _affine_of_slice(self, node: Operation, value: Value) -> _Affine | None:
+        form = self._affine_form(node.inputs[0]) if node.inputs[0] is not None else None
         numbers = [self.facts.producers.constant_integer(operand) for operand in node.inputs[1:]]
         if form is None or None in numbers or len(numbers) < 3 or numbers[2] not in (1, -1):
             return None
@@ -306,11 +307,11 @@ class _Matcher:
         return form.map(lambda matrix: matrix[..., numbers[0] : numbers[1] : step])
 
 
-#: Operators of affine forms; the method of each is its name.
+#: Operators of affine forms; the method of each ends in its name.
 _AFFINE = frozenset({"MatMul", "Gemm", "Add", "Concat", "Split", "Slice"})
 
 
-def _sum(a: _Affine | None, b: _Affine | None = None) -> _Affine | None:
+def _affine_sum(a: _Affine | None, b: _Affine | None = None) -> _Affine | None:
     if a is None or b is None or (len(a.bias) != len(b.bias)):
         return None
     return a + b

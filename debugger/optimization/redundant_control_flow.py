@@ -44,7 +44,7 @@ def find_constant_control(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
 def find_constant_ifs(facts: ModelFacts) -> list[Rewrite]:
     """Ifs of which one branch is never taken."""
     rewrites = []
-    for node, loop in _ifs_with_loops(facts.graph, None):
+    for node, loop in _ifs_with_enclosing_loop(facts.graph, None):
         taken = facts.proven_truth(node.inputs[0], loop)
         if taken is not None and facts.graph.system is System.ONNX:
             rewrites.append(
@@ -59,13 +59,13 @@ def find_constant_ifs(facts: ModelFacts) -> list[Rewrite]:
     return rewrites
 
 
-def _ifs_with_loops(graph: Graph, loop: Loop | None) -> Iterator[tuple[If, Loop | None]]:
+def _ifs_with_enclosing_loop(graph: Graph, loop: Loop | None) -> Iterator[tuple[If, Loop | None]]:
     """All Ifs, each with the innermost loop around it."""
     for node in graph.nodes:
         if isinstance(node, If):
             yield node, loop
         for _, inner in bodies(node):
-            yield from _ifs_with_loops(inner, node if isinstance(node, Loop) else loop)
+            yield from _ifs_with_enclosing_loop(inner, node if isinstance(node, Loop) else loop)
 
 
 def _condition_only_nodes(facts: ModelFacts, loop: Loop) -> tuple[str, ...]:

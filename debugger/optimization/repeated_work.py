@@ -126,17 +126,17 @@ def _duplicate_nodes(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
 def _identity(facts: ModelFacts, value: Value) -> object:
     """Equal for two constants with the same data."""
     data = facts.constant(value)
-    return value if data is None or data.size > 64 else (str(data.dtype), data.shape, _bits(data))
+    return value if data is None or data.size > 64 else (str(data.dtype), data.shape, _bit_pattern(data))
 
 
-def _bits(data: Any) -> object:
+def _bit_pattern(data: Any) -> object:
     array = np.asarray(data)
     return tuple(array.ravel().tolist()) if array.dtype.hasobject else array.tobytes()
 
 
 def _attributes_key(attributes: Mapping[str, Any]) -> object:
     return tuple(
-        (name, (value.dtype.str, value.shape, _bits(value)) if isinstance(value, np.ndarray) else repr(value))
+        (name, (value.dtype.str, value.shape, _bit_pattern(value)) if isinstance(value, np.ndarray) else repr(value))
         for name, value in sorted(attributes.items())
     )
 

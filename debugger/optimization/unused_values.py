@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from ...runtime.graph import BackEdge, Loop, System, Value, bodies, captured_values, values_read
+from ...runtime.graph import BackEdge, Loop, System, Value, bodies, captured_values, values_read_in_graph
 from ..rewriting.editable_model import EditableIr, EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .ir_loop import IrLoop
@@ -19,12 +19,12 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     unread = _unread_edges(facts, loop)
     unused = [scan for scan in loop.scan_outputs if scan.outer not in facts.values_read]
     if unread:
-        what = f"{_names(edge.param for edge in unread)} carried, and nothing that is used depends on it"
+        what = f"{_names_with_verb(edge.param for edge in unread)} carried, and nothing that is used depends on it"
         rewrites.append(
             facts.rewrite("unread-carried", loop, what, lambda model: _edits(model, loop).remove_values(unread, unused))
         )
     elif unused:
-        what = f"scan output {_names(scan.outer for scan in unused)} collected, and nothing reads it"
+        what = f"scan output {_names_with_verb(scan.outer for scan in unused)} collected, and nothing reads it"
         rewrites.append(
             facts.rewrite("unused-scan-output", loop, what, lambda model: _edits(model, loop).remove_values((), unused))
         )
@@ -38,7 +38,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
         for edge in loop.back_edges
         if isinstance(edge.initial, Value) and facts.producers.skip_identities(edge.result) is edge.param
     ]
-    read = values_read(loop.body)
+    read = values_read_in_graph(loop.body)
     dead = [node for node in loop.body.nodes if not any(value in read for value in node.outputs)]
     dead = [node for node in dead if node.op_type not in FREE_OPERATORS and facts.is_deterministic(node)]
     if dead and loop.system is System.ONNX:
@@ -55,7 +55,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     return rewrites
 
 
-def _names(values: Iterable[Value]) -> str:
+def _names_with_verb(values: Iterable[Value]) -> str:
     names = [f"'{value.name}'" for value in values]
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 

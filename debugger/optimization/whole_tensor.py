@@ -45,7 +45,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     for scan in scans:
         if scan.axis or scan.reverse or scan.length is not None or not scan.stack:
             return []
-        if skip(scan.result) in accumulators and _operator(facts, scan.result) == "Add":
+        if skip(scan.result) in accumulators and _operator_type(facts, scan.result) == "Add":
             kinds.append("prefix-sum")
         elif scan.result in rows.ranks:
             kinds.append("map")
@@ -65,7 +65,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     return [facts.rewrite(kind, loop, what, lambda model: rewriter.write(OnnxLoop(model, loop), scans, lasts))]
 
 
-def _operator(facts: ModelFacts, value: Value) -> str:
+def _operator_type(facts: ModelFacts, value: Value) -> str:
     node = facts.producers.get(facts.producers.skip_identities(value))
     return "" if node is None or node.is_custom_operator else node.op_type
 
@@ -133,7 +133,7 @@ class _WholeTensor:
         message.emit("Slice", [sums, starts, ends, message.constant([0])], output)
 
     def _write_reduction(self, message: OnnxLoop, edge: BackEdge, tensor: str, output: str) -> None:
-        operator = _operator(self.facts, edge.result)
+        operator = _operator_type(self.facts, edge.result)
         initial = (
             self._initial(message, edge) if operator == "Add" else message.initial(message.loop.back_edges.index(edge))
         )

@@ -51,7 +51,7 @@ def check_with_runs(
         with ExitStack() as stack:
             try:
                 peer = stack.enter_context(Peer(target, timeout))
-                trials = _trials(model, inputs, peer, limit)
+                trials = _run_trials(model, inputs, peer, limit)
             except UsageError as error:
                 trials = [Trial(target, "", MAIN, None, None, (), str(error))]
         reports.append(tried_target_report(target, findings, trials))
@@ -80,7 +80,7 @@ def _try_file(path: str, target: str, timeout: float) -> Trial:
         return Trial(target, peer.version, MAIN, not refusal, False if refusal else None, (), text)
 
 
-def _trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None) -> list[Trial]:
+def _run_trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None) -> list[Trial]:
     whole = try_model(model, inputs, peer, limit)
     if whole.alike:
         return [whole]

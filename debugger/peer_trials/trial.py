@@ -47,11 +47,11 @@ class Trial:
 def try_model(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Trial:
     """Try the whole model, one of ONNX as an .onnx file: OpenVINO loads more from memory than from a file."""
     if model.graph.system is not System.ONNX or model.path is None or model.path.suffix == ".onnx":
-        return _try(model, inputs, peer, MAIN, limit)
+        return _run_trial(model, inputs, peer, MAIN, limit)
     with scratch_folder() as folder:
         path = folder / f"{model.path.stem}.onnx"
         write_model(read_model(model.path), path)
-        return _try(load(path), inputs, peer, MAIN, limit)
+        return _run_trial(load(path), inputs, peer, MAIN, limit)
 
 
 def try_loops(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int | None = None) -> Iterator[Trial]:
@@ -62,35 +62,35 @@ def try_loops(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int |
             part = build_submodel(runs, runs.first_entry(plan), None)
             with scratch_folder() as folder:
                 loop_model = load(write_submodel(part, folder))
-                yield _try(loop_model, values_by_port(part, loop_model)["inputs"], peer, plan.path, limit)
+                yield _run_trial(loop_model, values_by_port(part, loop_model)["inputs"], peer, plan.path, limit)
         except LoopdbgError as error:
             text = f"not tried alone: {one_line(error)}"
             yield Trial(peer.name, peer.version, plan.path, None, None, (), text)
 
 
-def _try(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit: int | None) -> Trial:
+def _run_trial(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, limit: int | None) -> Trial:
     try:
         result = compare_with_peer(model, inputs, peer, ComparisonOptions(), limit=limit, lockstep=False)
     except LoopdbgError as error:
         return Trial(peer.name, peer.version, path, None, None, (), f"not compared: {one_line(error)}")
     comparison = result.comparisons[-1]
-    loads, alike = _outcome(comparison)
+    loads, alike = _loads_and_alike(comparison)
     if model.path is not None and model.path.suffix == ".onnx" and (loads is None or model.graph.missing_outputs):
         # The comparison does not open the file: it cannot give the inputs, or leaves outputs out.
         refusal = file_refusal_reason(peer, model.path)
         if refusal:
             return Trial(peer.name, result.version, path, False, False, (), f"refused: {short_failure_text(refusal)}")
         loads = True
-    rules = _rules(comparison)
+    rules = _rules_in_comparison(comparison)
     if loads and alike is False and not rules:
         # Only iteration by iteration is the node seen that differs, and of what numbers.
         with suppress(LoopdbgError):
             thorough = compare_with_peer(model, inputs, peer, ComparisonOptions(), limit=limit)
-            rules = tuple(dict.fromkeys(rule for each in thorough.comparisons for rule in _rules(each)))
-    return Trial(peer.name, result.version, path, loads, alike, rules, _text(comparison, loads, alike))
+            rules = tuple(dict.fromkeys(rule for each in thorough.comparisons for rule in _rules_in_comparison(each)))
+    return Trial(peer.name, result.version, path, loads, alike, rules, _trial_text(comparison, loads, alike))
 
 
-def _rules(comparison: Comparison) -> tuple[str, ...]:
+def _rules_in_comparison(comparison: Comparison) -> tuple[str, ...]:
     reasons = (*comparison.reasons, *(reason for failure in comparison.failures for reason in failure.reasons))
     return tuple(dict.fromkeys(reason.rule for reason in reasons if reason.rule))
 
@@ -111,7 +111,7 @@ def short_failure_text(text: str) -> str:
     return f"... {text[-_MAX_MESSAGE_CHARS:].partition(' ')[2]}"
 
 
-def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
+def _loads_and_alike(comparison: Comparison) -> tuple[bool | None, bool | None]:
     if comparison.failures:
         return comparison.failures[0].kind != "refused", False
     if comparison.verdict in _ALIKE:
@@ -121,7 +121,7 @@ def _outcome(comparison: Comparison) -> tuple[bool | None, bool | None]:
     return (True, None) if comparison.compared_outputs else (None, None)
 
 
-def _text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str:
+def _trial_text(comparison: Comparison, loads: bool | None, alike: bool | None) -> str:
     if comparison.failures:
         failure = comparison.failures[0]
         return f"{'refused' if not loads else failure.kind}: {short_failure_text(failure.text)}"

@@ -29,7 +29,7 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.dependence import trailing_iterations_without_part
 from ...runtime.graph.producers import ProducerMap
-from .tensorrt_operators import OPSET, OnnxGraphBuilder, convert_operator
+from .tensorrt_operators_to_onnx import OPSET, OnnxGraphBuilder, convert_operator
 
 _INT64 = np.dtype(np.int64)
 _BOOL = np.dtype(np.bool_)

@@ -40,7 +40,7 @@ class RuleFinding:
 
 def match_rules(graph: Graph) -> list[RuleMatch]:
     """All rules that apply to a model, without those that depend on a run."""
-    return list(dict.fromkeys(_matches(graph, RuleContext(graph))))
+    return list(dict.fromkeys(_rule_matches(graph, RuleContext(graph))))
 
 
 def match_loop_rules(graph: Graph) -> list[RuleMatch]:
@@ -70,7 +70,7 @@ def verdict_of(findings: Iterable[RuleFinding], target: str) -> TargetVerdict:
     return next((verdict for verdict in TargetVerdict if verdict in verdicts), TargetVerdict.FINE)
 
 
-def _matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
+def _rule_matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
     for note in graph.notes:
         rule = getattr(note, "rule", "")
         if rule:

@@ -23,7 +23,7 @@ from ...runtime.graph import (
     ValueType,
     bodies,
     nodes_in_file,
-    values_read,
+    values_read_in_graph,
     walk,
 )
 from ...runtime.graph.producers import ProducerMap
@@ -176,7 +176,7 @@ def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
     for node in loop.body.nodes:
         reads = {value for value in node.inputs if value is not None}
         for _, inner in bodies(node):
-            reads |= values_read(inner)
+            reads |= values_read_in_graph(inner)
         if reads & derived:
             derived.update(value for value in node.outputs if value is not None)
     return derived
@@ -184,7 +184,7 @@ def derived_values(loop: Loop, sources: Iterable[Value]) -> set[Value]:
 
 def unread_parameters(loop: Loop) -> list[BackEdge]:
     """The back edges whose parameter the body does not read: only the initial value and the last result matter."""
-    read = values_read(loop.body)
+    read = values_read_in_graph(loop.body)
     return [edge for edge in loop.back_edges if edge.param not in read]
 
 

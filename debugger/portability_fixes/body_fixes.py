@@ -20,11 +20,11 @@ def rename_inner_names(places: OnnxPlaces) -> Iterator[Rewrite]:
         if hidden:
             names = ", ".join(f"'{name}'" for name in hidden)
             yield rewrite(
-                "rename-inner-name", place, None, f"renames {names}, which hide outer values", _rename, hidden
+                "rename-inner-name", place, None, f"renames {names}, which hide outer values", _rename_values, hidden
             )
 
 
-def _rename(edit: GraphEdit, names: list[str]) -> None:
+def _rename_values(edit: GraphEdit, names: list[str]) -> None:
     rename_values(edit.graph, {name: edit.fresh(f"{name}_inner") for name in names})
 
 
@@ -33,10 +33,10 @@ def sort_body_nodes(places: OnnxPlaces) -> Iterator[Rewrite]:
     for place in places.inner(*_GRAPH_OPERATORS):
         order = node_order(place.proto)
         if order != sorted(order):
-            yield rewrite("sort-body", place, None, "sorts the nodes of the body", _sort)
+            yield rewrite("sort-body", place, None, "sorts the nodes of the body", _sort_nodes)
 
 
-def _sort(edit: GraphEdit) -> None:
+def _sort_nodes(edit: GraphEdit) -> None:
     keep_only(edit.graph.node, [edit.graph.node[position] for position in node_order(edit.graph)])
 
 
@@ -65,10 +65,10 @@ def name_omitted_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
     for place, node in places.nodes(*LOOP_OPERATORS):
         if "" in node.output:
             yield rewrite(
-                "name-omitted-output", place, node, "names the outputs that are left out", _name, node_key(node)
+                "name-omitted-output", place, node, "names the outputs that are left out", _name_outputs, node_key(node)
             )
 
 
-def _name(edit: GraphEdit, key: str) -> None:
+def _name_outputs(edit: GraphEdit, key: str) -> None:
     node = edit.node(key)
     node.output[:] = [name or edit.fresh(f"{node.name or node.op_type}_unused") for name in node.output]

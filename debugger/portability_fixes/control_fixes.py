@@ -21,7 +21,7 @@ _TRUE = np.asarray(True)
 def cast_trip_counts(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A trip count that is not int64."""
     for place, node in places.nodes("Loop"):
-        name = _input(node, 0)
+        name = _input_name(node, 0)
         dtype = places.dtype(place, name)
         if dtype is not None and dtype != np.int64:
             reason = f"casts '{name}' to int64 before the loop"
@@ -36,15 +36,15 @@ def _cast_input(edit: GraphEdit, key: str, port: int, code: int) -> None:
 def reshape_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A condition of another rank than the body declares."""
     for place, node in places.nodes("Loop"):
-        name, inner = _input(node, 1), loop_body(node).input[1]
+        name, inner = _input_name(node, 1), loop_body(node).input[1]
         rank = places.rank(place, name)
         declared = len(inner.type.tensor_type.shape.dim) if inner.type.tensor_type.HasField("shape") else None
         if name and rank is not None and declared is not None and rank != declared:
             reason = f"reshapes '{name}' to the {declared} dimensions that the body declares"
-            yield rewrite("reshape-condition", place, node, reason, _reshape, node_key(node), 1, declared)
+            yield rewrite("reshape-condition", place, node, reason, _reshape_input, node_key(node), 1, declared)
 
 
-def _reshape(edit: GraphEdit, key: str, port: int, rank: int) -> None:
+def _reshape_input(edit: GraphEdit, key: str, port: int, rank: int) -> None:
     name = edit.node(key).input[port]
     shape = edit.constant(key, f"{name}_shape", np.ones(rank, np.int64))
     edit.node(key).input[port] = edit.before(key, "Reshape", [name, shape], f"{name}_reshaped")
@@ -57,7 +57,7 @@ def redeclare_iteration_numbers(places: OnnxPlaces) -> Iterator[Rewrite]:
         code = port.type.tensor_type.elem_type
         if code not in (TensorProto.INT64, TensorProto.UNDEFINED):
             reason = f"declares '{port.name}' as int64"
-            yield rewrite("redeclare-iteration-number", place, None, reason, _redeclare, 0, TensorProto.INT64)
+            yield rewrite("redeclare-iteration-number", place, None, reason, _set_input_type, 0, TensorProto.INT64)
 
 
 def cast_iteration_numbers(places: OnnxPlaces) -> Iterator[Rewrite]:
@@ -70,7 +70,7 @@ def cast_iteration_numbers(places: OnnxPlaces) -> Iterator[Rewrite]:
             yield rewrite("cast-iteration-number", place, None, reason, _cast_parameter, code)
 
 
-def _redeclare(edit: GraphEdit, port: int, code: int) -> None:
+def _set_input_type(edit: GraphEdit, port: int, code: int) -> None:
     edit.graph.input[port].type.tensor_type.elem_type = code
 
 
@@ -95,10 +95,10 @@ def redeclare_carried_values(places: OnnxPlaces) -> Iterator[Rewrite]:
                 continue  # the outer graph contradicts itself
             if kind.elem_type and kind.elem_type != type_code(dtype):
                 reason = f"declares '{place.proto.input[k].name}' as {dtype}, the type of its initial value"
-                yield rewrite("redeclare-carried-value", place, None, reason, _redeclare_carried, k, type_code(dtype))
+                yield rewrite("redeclare-carried-value", place, None, reason, _set_carried_type, k, type_code(dtype))
 
 
-def _redeclare_carried(edit: GraphEdit, port: int, code: int) -> None:
+def _set_carried_type(edit: GraphEdit, port: int, code: int) -> None:
     old = edit.graph.input[port].type.tensor_type.elem_type
     edit.graph.input[port].type.tensor_type.elem_type = code
     result = edit.graph.output[port - 1].type.tensor_type
@@ -153,7 +153,7 @@ def drop_ignored_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A Loop without ``cond`` ignores the condition of its body, which then returns a true constant."""
     for place in places.inner("Loop"):
         assert place.owner is not None
-        if not _input(place.owner, 1):
+        if not _input_name(place.owner, 1):
             name = place.proto.output[0].name
             reason = f"returns a true constant instead of '{name}', which a loop without cond ignores"
             yield rewrite("drop-ignored-condition", place, None, reason, _return_true)
@@ -167,7 +167,7 @@ def _return_true(edit: GraphEdit) -> None:
 def pass_true_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A Loop without ``cond`` gets a true constant, where its body never returns false."""
     for place, node in places.nodes("Loop"):
-        if not _input(node, 1):
+        if not _input_name(node, 1):
             yield rewrite(
                 "pass-true-condition", place, node, "passes a true constant as cond", _pass_true, node_key(node)
             )
@@ -182,20 +182,20 @@ def _pass_true(edit: GraphEdit, key: str) -> None:
 def limit_negative_trip_counts(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A negative constant trip count is 0, which means the same."""
     for place, node in places.nodes("Loop"):
-        data = places.constant(place, _input(node, 0))
+        data = places.constant(place, _input_name(node, 0))
         if data is not None and data.size == 1 and int(data.reshape(())) < 0:
             reason = "passes 0 as the trip count, which means the same as a negative one"
-            yield rewrite("limit-trip-count", place, node, reason, _set_trips, node_key(node), np.zeros_like(data))
+            yield rewrite("limit-trip-count", place, node, reason, _set_trip_count, node_key(node), np.zeros_like(data))
 
 
-def _set_trips(edit: GraphEdit, key: str, data: Array) -> None:
+def _set_trip_count(edit: GraphEdit, key: str, data: Array) -> None:
     edit.node(key).input[0] = edit.constant(key, "trip_count", data)
 
 
 def pass_zero_trip_count(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A loop whose condition is a false constant has no iterations: a trip count of 0 and a true condition."""
     for place, node in places.nodes("Loop"):
-        data = places.constant(place, _input(node, 1))
+        data = places.constant(place, _input_name(node, 1))
         if data is not None and data.size == 1 and not data.any():
             reason = "passes 0 as the trip count instead of a false condition"
             yield rewrite("no-trips", place, node, reason, _pass_no_trips, node_key(node))
@@ -206,5 +206,5 @@ def _pass_no_trips(edit: GraphEdit, key: str) -> None:
     edit.node(key).input[:2] = names
 
 
-def _input(node: NodeProto, port: int) -> str:
+def _input_name(node: NodeProto, port: int) -> str:
     return node.input[port] if port < len(node.input) else ""

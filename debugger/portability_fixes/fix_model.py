@@ -111,21 +111,21 @@ class _FixSession:
         """Apply a fix wherever it applies, until no finding is left that it is for."""
         refused: set[tuple[str, str, str]] = set()
         for _ in range(_MAX_ROUNDS):
-            rewrites = [r for r in find_rewrites(kind, self._model, self._loaded) if _key(r) not in refused]
+            rewrites = [r for r in find_rewrites(kind, self._model, self._loaded) if _rewrite_key(r) not in refused]
             if not rewrites or not self.rules & set(kind.rules):
                 return
-            if self._try(kind, rewrites):
+            if self._try_rewrites(kind, rewrites):
                 continue
             if len(rewrites) > 1:
                 # Each change can move the places of others.
-                while rewrite := next((r for r in rewrites if _key(r) not in refused), None):
-                    refused.add(_key(rewrite))
-                    if self._try(kind, [rewrite]):
+                while rewrite := next((r for r in rewrites if _rewrite_key(r) not in refused), None):
+                    refused.add(_rewrite_key(rewrite))
+                    if self._try_rewrites(kind, [rewrite]):
                         break
             else:
-                refused.add(_key(rewrites[0]))
+                refused.add(_rewrite_key(rewrites[0]))
 
-    def _try(self, kind: FixKind, rewrites: Sequence[Rewrite]) -> bool:
+    def _try_rewrites(self, kind: FixKind, rewrites: Sequence[Rewrite]) -> bool:
         edited, verification = apply_verified(self._model, rewrites, self._original, self._inputs, self._seconds)
         obstacle = verification.text
         if edited is not None:
@@ -135,10 +135,10 @@ class _FixSession:
             if not obstacle:
                 self._model, self._loaded, self._findings = edited, loaded, findings
                 self._is_changed = True
-                self._report(rewrites, True, verification, verification.text)
+                self._record_fixes(rewrites, True, verification, verification.text)
                 return True
         if len(rewrites) == 1:
-            self._report(rewrites, False, verification, obstacle)
+            self._record_fixes(rewrites, False, verification, obstacle)
         return False
 
     def _obstacle(self, kind: FixKind, findings: Sequence[RuleFinding]) -> str:
@@ -150,7 +150,7 @@ class _FixSession:
         counts = [sum(f.rule in kind.rules for f in group) for group in (self._findings, findings)]
         return "" if counts[1] < counts[0] else "the finding stays"
 
-    def _report(self, rewrites: Sequence[Rewrite], applied: bool, shown: Verification, text: str) -> None:
+    def _record_fixes(self, rewrites: Sequence[Rewrite], applied: bool, shown: Verification, text: str) -> None:
         self._fixes += [
             AppliedFix(r.kind, r.path, r.node, r.reason, applied, shown.compared if applied else 0, text)
             for r in rewrites
@@ -161,10 +161,10 @@ class _FixSession:
 
     def result(self, interrupted: bool = False) -> FixResult:
         """What was done, and what is left."""
-        unfixed = tuple(UnfixedFinding(finding, self._why(finding)) for finding in self._findings)
+        unfixed = tuple(UnfixedFinding(finding, self._unfixed_reason(finding)) for finding in self._findings)
         return FixResult(self._model if self._is_changed else None, tuple(self._fixes), unfixed, interrupted)
 
-    def _why(self, finding: RuleFinding) -> str:
+    def _unfixed_reason(self, finding: RuleFinding) -> str:
         kinds = {kind.name for kind in kinds_for(finding.rule)}
         tried = [fix for fix in self._fixes if fix.kind in kinds and not fix.applied]
         if tried:
@@ -176,7 +176,7 @@ class _FixSession:
         return f"{reason}; by hand: {remedy}" if remedy else reason
 
 
-def _key(rewrite: Rewrite) -> tuple[str, str, str]:
+def _rewrite_key(rewrite: Rewrite) -> tuple[str, str, str]:
     return rewrite.path, rewrite.node, rewrite.reason
 
 

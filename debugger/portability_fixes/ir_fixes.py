@@ -38,30 +38,32 @@ class IrPlaces:
 
     def __init__(self, model: EditableIr, loaded: Model) -> None:
         numbers = {net.element: number for number, net in enumerate(walk_graphs(model.net))}
-        self.loops = list(_loops(model.net, MAIN, numbers))
+        self.loops = list(_walk_loops(model.net, MAIN, numbers))
 
 
-def _loops(net: IrGraph, path: str, numbers: dict[Element, int]) -> Iterator[tuple[_LayerRef, IrGraph, Element, str]]:
+def _walk_loops(
+    net: IrGraph, path: str, numbers: dict[Element, int]
+) -> Iterator[tuple[_LayerRef, IrGraph, Element, str]]:
     for layer in net.layers:
         is_loop = layer.get("type") in LOOP_TYPES
         inner_path = f"{path} ▸ {layer.get('name')}" if is_loop else path
         if is_loop:
             yield (numbers[net.element], layer.get("id")), net, layer, inner_path
         for _, inner in inner_graphs(layer):
-            yield from _loops(inner, inner_path, numbers)
+            yield from _walk_loops(inner, inner_path, numbers)
 
 
 def count_axes_from_the_front(places: IrPlaces) -> Iterator[Rewrite]:
     """A negative axis of a slice or a scan output."""
     for ref, _, layer, path in places.loops:
-        if any(int(entry.get("axis", "0")) < 0 for entry in _entries(layer)):
-            yield _rewrite(
+        if any(int(entry.get("axis", "0")) < 0 for entry in _port_map(layer)):
+            yield _layer_rewrite(
                 "ir-positive-axis", path, layer, "counts the axes of the port map from the front", _count_axes, ref
             )
 
 
 def _count_axes(model: EditableIr, net: IrGraph, layer: Element) -> None:
-    for entry in _entries(layer):
+    for entry in _port_map(layer):
         axis = int(entry.get("axis", "0"))
         if axis < 0:
             entry.set("axis", str(axis + len(_part_dims(layer, entry))))
@@ -73,17 +75,19 @@ def _part_dims(layer: Element, entry: Element) -> list[str]:
     inner = body.layer(entry.get("internal_layer_id"))
     port = inner.find("output/port")
     return (
-        _dims(port) if port is not None else _source_dims(body, (inner.get("id"), inner.find("input/port").get("id")))
+        _port_dims(port)
+        if port is not None
+        else _source_dims(body, (inner.get("id"), inner.find("input/port").get("id")))
     )
 
 
 def _source_dims(net: IrGraph, target: Port) -> list[str]:
     """The dimensions of the output port that feeds an input port."""
     layer_id, port_id = net.source_by_input()[target]
-    return _dims(next(port for port in output_ports(net.layer(layer_id)) if port.get("id") == port_id))
+    return _port_dims(next(port for port in output_ports(net.layer(layer_id)) if port.get("id") == port_id))
 
 
-def _dims(port: Element) -> list[str]:
+def _port_dims(port: Element) -> list[str]:
     return [dim.text for dim in port.findall("dim")]
 
 
@@ -93,7 +97,7 @@ def separate_input_ports(places: IrPlaces) -> Iterator[Rewrite]:
         ids = [entry.get("external_port_id") for entry in port_map_entries(layer, "input")]
         if len(set(ids)) < len(ids):
             reason = "gives each Parameter of the body an input port of its own"
-            yield _rewrite("ir-own-input-port", path, layer, reason, _separate_ports, ref)
+            yield _layer_rewrite("ir-own-input-port", path, layer, reason, _separate_ports, ref)
 
 
 def _separate_ports(model: EditableIr, net: IrGraph, layer: Element) -> None:
@@ -122,7 +126,7 @@ def correct_part_sizes(places: IrPlaces) -> Iterator[Rewrite]:
         wrong = [entry for entry in port_map_entries(layer, "output") if _wrong_part_size(layer, entry) is not None]
         if wrong:
             reason = "declares part_size and stride as the rows that the parts have"
-            yield _rewrite("ir-part-size", path, layer, reason, _state_part_sizes, ref)
+            yield _layer_rewrite("ir-part-size", path, layer, reason, _state_part_sizes, ref)
 
 
 def _wrong_part_size(layer: Element, entry: Element) -> int | None:
@@ -149,7 +153,9 @@ def cut_slices_before_loop(places: IrPlaces) -> Iterator[Rewrite]:
     """A slice that does not start at the front: the tensor is cut before the loop."""
     for ref, _, layer, path in places.loops:
         if any(_starts_later(entry) for entry in port_map_entries(layer, "input")):
-            yield _rewrite("ir-cut-before", path, layer, "cuts the sliced tensor before the loop", _cut_before, ref)
+            yield _layer_rewrite(
+                "ir-cut-before", path, layer, "cuts the sliced tensor before the loop", _cut_before, ref
+            )
 
 
 def _starts_later(entry: Element) -> bool:
@@ -193,11 +199,11 @@ def _cut_before(model: EditableIr, net: IrGraph, layer: Element) -> None:
         entry.set("start", "0")
 
 
-def _entries(layer: Element) -> list[Element]:
+def _port_map(layer: Element) -> list[Element]:
     return [*port_map_entries(layer, "input"), *port_map_entries(layer, "output")]
 
 
-def _rewrite(
+def _layer_rewrite(
     kind: str,
     path: str,
     layer: Element,
@@ -205,9 +211,9 @@ def _rewrite(
     edit: Callable[[EditableIr, IrGraph, Element], None],
     ref: _LayerRef,
 ) -> Rewrite:
-    return Rewrite(kind, path, layer.get("name", ""), reason, partial(_apply, edit, ref))
+    return Rewrite(kind, path, layer.get("name", ""), reason, partial(_edit_layer, edit, ref))
 
 
-def _apply(edit: Callable[[EditableIr, IrGraph, Element], None], ref: _LayerRef, model: Any) -> None:
+def _edit_layer(edit: Callable[[EditableIr, IrGraph, Element], None], ref: _LayerRef, model: Any) -> None:
     net = list(walk_graphs(model.net))[ref[0]]
     edit(model, net, net.layer(ref[1]))

@@ -24,110 +24,110 @@ class FixKind:
     is_onnx: bool = True
 
 
-def _onnx(name: str, rules: str, find: Callable[[OnnxPlaces], Iterator[Rewrite]]) -> FixKind:
+def _onnx_kind(name: str, rules: str, find: Callable[[OnnxPlaces], Iterator[Rewrite]]) -> FixKind:
     return FixKind(name, tuple(rules.split()), find)
 
 
-def _ir(name: str, rules: str, find: Callable[[IrPlaces], Iterator[Rewrite]]) -> FixKind:
+def _ir_kind(name: str, rules: str, find: Callable[[IrPlaces], Iterator[Rewrite]]) -> FixKind:
     return FixKind(name, tuple(rules.split()), find, is_onnx=False)
 
 
 #: All of them.
 FIX_KINDS: tuple[FixKind, ...] = (
-    _onnx(
+    _onnx_kind(
         "rename-inner-name",
         "B28 B37 B76",
         body_fixes.rename_inner_names,
     ),
-    _onnx("sort-body", "B36", body_fixes.sort_body_nodes),
-    _onnx(
+    _onnx_kind("sort-body", "B36", body_fixes.sort_body_nodes),
+    _onnx_kind(
         "identity-for-output",
         "B7 B9 B40 B47 B49",
         body_fixes.copy_returned_values,
     ),
-    _onnx("name-omitted-output", "B17", body_fixes.name_omitted_outputs),
-    _onnx("cast-trip-count", "B52 S1", control_fixes.cast_trip_counts),
-    _onnx(
+    _onnx_kind("name-omitted-output", "B17", body_fixes.name_omitted_outputs),
+    _onnx_kind("cast-trip-count", "B52 S1", control_fixes.cast_trip_counts),
+    _onnx_kind(
         "reshape-condition",
         "B53",
         control_fixes.reshape_conditions,
     ),
-    _onnx(
+    _onnx_kind(
         "redeclare-iteration-number",
         "B38",
         control_fixes.redeclare_iteration_numbers,
     ),
-    _onnx(
+    _onnx_kind(
         "cast-iteration-number",
         "B38",
         control_fixes.cast_iteration_numbers,
     ),
-    _onnx(
+    _onnx_kind(
         "redeclare-carried-value",
         "B48",
         control_fixes.redeclare_carried_values,
     ),
-    _onnx("cast-mixed-types", "B44", control_fixes.cast_mixed_types),
-    _onnx(
+    _onnx_kind("cast-mixed-types", "B44", control_fixes.cast_mixed_types),
+    _onnx_kind(
         "read-true-condition",
         "B50 B73 T3",
         control_fixes.read_true_conditions,
     ),
-    _onnx(
+    _onnx_kind(
         "drop-ignored-condition",
         "B1",
         control_fixes.drop_ignored_conditions,
     ),
-    _onnx("pass-true-condition", "B50 B73 T1 T3", control_fixes.pass_true_conditions),
-    _onnx("limit-trip-count", "B14", control_fixes.limit_negative_trip_counts),
-    _onnx("no-trips", "B16", control_fixes.pass_zero_trip_count),
-    _onnx("flatten-softmax", "B35", operator_fixes.flatten_softmax),
-    _onnx(
+    _onnx_kind("pass-true-condition", "B50 B73 T1 T3", control_fixes.pass_true_conditions),
+    _onnx_kind("limit-trip-count", "B14", control_fixes.limit_negative_trip_counts),
+    _onnx_kind("no-trips", "B16", control_fixes.pass_zero_trip_count),
+    _onnx_kind("flatten-softmax", "B35", operator_fixes.flatten_softmax),
+    _onnx_kind(
         "transpose-layout",
         "B61",
         operator_fixes.transpose_layouts,
     ),
-    _onnx(
+    _onnx_kind(
         "state-activation-parameters",
         "B64",
         operator_fixes.write_activation_parameters,
     ),
-    _onnx("choose-booleans", "B59 B77", operator_fixes.replace_boolean_where),
-    _onnx(
+    _onnx_kind("choose-booleans", "B59 B77", operator_fixes.replace_boolean_where),
+    _onnx_kind(
         "cast-around-operator",
         "B59",
         operator_fixes.cast_around_operators,
     ),
-    _onnx(
+    _onnx_kind(
         "decompose-function",
         "B58 B59 T8 T12",
         operator_fixes.decompose_functions,
     ),
-    _onnx(
+    _onnx_kind(
         "recurrent-as-loop",
         "B62 B63 B75",
         loop_fixes.convert_recurrent_operators_to_loops,
     ),
-    _onnx("scan-as-loop", "B21 B67 T7", loop_fixes.convert_scans_to_loops),
-    _onnx(
+    _onnx_kind("scan-as-loop", "B21 B67 T7", loop_fixes.convert_scans_to_loops),
+    _onnx_kind(
         "sequence-as-scan-output",
         "B57 B70 T8",
         loop_fixes.convert_sequences_to_scan_outputs,
     ),
-    _onnx(
+    _onnx_kind(
         "sequence-element-as-slice",
         "B57 B70 T8",
         loop_fixes.convert_sequence_elements_to_slices,
     ),
-    _onnx(
+    _onnx_kind(
         "unroll-loop",
         "B8 B54 B57 T6 T5",
         loop_fixes.unroll_loops,
     ),
-    _ir("ir-positive-axis", "B23", ir_fixes.count_axes_from_the_front),
-    _ir("ir-own-input-port", "B24", ir_fixes.separate_input_ports),
-    _ir("ir-part-size", "B46", ir_fixes.correct_part_sizes),
-    _ir("ir-cut-before", "B22", ir_fixes.cut_slices_before_loop),
+    _ir_kind("ir-positive-axis", "B23", ir_fixes.count_axes_from_the_front),
+    _ir_kind("ir-own-input-port", "B24", ir_fixes.separate_input_ports),
+    _ir_kind("ir-part-size", "B46", ir_fixes.correct_part_sizes),
+    _ir_kind("ir-cut-before", "B22", ir_fixes.cut_slices_before_loop),
 )
 
 

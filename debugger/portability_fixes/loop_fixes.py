@@ -49,15 +49,15 @@ def convert_scans_to_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
         states = len(node.input) - sliced
         inner = next(other for other in places.places if other.owner is node)
         rows = [port.name for port in inner.proto.output[states:]]
-        moved = _padded(_ints(node, "scan_output_axes"), len(rows))
+        moved = _padded_with_zeros(_integer_attribute(node, "scan_output_axes"), len(rows))
         row_ranks = [places.rank(inner, name) if axis else 0 for name, axis in zip(rows, moved, strict=True)]
         if places.opset >= _OPSET_OF_SLICES and sliced and None not in row_ranks:
             inputs = node.input[states:]
-            axes = _padded(_ints(node, "scan_input_axes"), sliced)
+            axes = _padded_with_zeros(_integer_attribute(node, "scan_input_axes"), sliced)
             ranks = [places.rank(place, name) for name in inputs]
             if any(axis < 0 and rank is None for axis, rank in zip(axes, ranks, strict=True)):
                 continue
-            reverse = _padded(_ints(node, "scan_output_directions"), len(rows))
+            reverse = _padded_with_zeros(_integer_attribute(node, "scan_output_directions"), len(rows))
             turns = [
                 (axis + rank + 1 if axis < 0 else axis, bool(turn), rank + 1)
                 for axis, turn, rank in zip(moved, reverse, row_ranks, strict=True)
@@ -71,7 +71,7 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
     node = edit.node(key)
     body, sliced = loop_body(node), len(axes)
     states = len(node.input) - sliced
-    backwards = _padded(_ints(node, "scan_input_directions"), sliced)
+    backwards = _padded_with_zeros(_integer_attribute(node, "scan_input_directions"), sliced)
     sources = list(node.input[states:])
     # What the body now captures must not be hidden by a name of its own.
     hidden = (all_names(body) - set(free_names(body))) & set(sources)
@@ -93,9 +93,14 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
         index = reversed_index if backwards[k] else iteration
         nodes.append(onnx.helper.make_node("Gather", [source, index], [port.name], f"{port.name}_gather", axis=axes[k]))
     keep_only(
-        body.input, [_scalar(iteration, TensorProto.INT64), _scalar(condition, TensorProto.BOOL), *body.input[:states]]
+        body.input,
+        [
+            _scalar_value_info(iteration, TensorProto.INT64),
+            _scalar_value_info(condition, TensorProto.BOOL),
+            *body.input[:states],
+        ],
     )
-    keep_only(body.output, [_scalar(result, TensorProto.BOOL), *body.output])
+    keep_only(body.output, [_scalar_value_info(result, TensorProto.BOOL), *body.output])
     keep_only(body.node, [*nodes, *body.node])
     node = edit.node(key)
     node.op_type = "Loop"
@@ -129,15 +134,15 @@ def _reorder_scan_rows(edit: GraphEdit, node: NodeProto, port: int, axis: int, i
         edit.graph.node.insert(index + offset, new)
 
 
-def _scalar(name: str, code: int) -> onnx.ValueInfoProto:
+def _scalar_value_info(name: str, code: int) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(name, code, [])
 
 
-def _ints(node: NodeProto, name: str) -> list[int]:
+def _integer_attribute(node: NodeProto, name: str) -> list[int]:
     return [int(number) for number in attribute_value(node, name, [])]
 
 
-def _padded(numbers: list[int], count: int) -> list[int]:
+def _padded_with_zeros(numbers: list[int], count: int) -> list[int]:
     return [*numbers, *[0] * (count - len(numbers))]
 
 
@@ -154,7 +159,7 @@ def unroll_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
         count = int(trips.reshape(()))
         if 0 < count <= _MAX_UNROLLED_TRIPS and count * len(inner.proto.node) <= _MAX_UNROLLED_NODES:
             reason = f"writes the {count} iterations of the loop one after another"
-            yield rewrite("unroll-loop", place, node, reason, _unroll, node_key(node), count, places.opset)
+            yield rewrite("unroll-loop", place, node, reason, _unroll_loop, node_key(node), count, places.opset)
 
 
 def _runs_to_the_end(places: OnnxPlaces, place: GraphPlace, node: NodeProto, inner: GraphPlace) -> bool:
@@ -172,7 +177,7 @@ def _runs_to_the_end(places: OnnxPlaces, place: GraphPlace, node: NodeProto, inn
     return initial is not None and bool(initial.all()) and (is_true or name == inner.proto.input[1].name)
 
 
-def _unroll(edit: GraphEdit, key: str, count: int, opset: int) -> None:
+def _unroll_loop(edit: GraphEdit, key: str, count: int, opset: int) -> None:
     node = NodeProto()
     node.CopyFrom(edit.node(key))
     body, carried = loop_body(node), len(node.input) - 2
@@ -194,7 +199,7 @@ def _unroll(edit: GraphEdit, key: str, count: int, opset: int) -> None:
         values = [port.name for port in step.output[1 : 1 + carried]]
         for port, parts in zip(step.output[1 + carried :], rows, strict=True):
             parts.append(edit.fresh(f"{port.name}_row"))
-            nodes.append(_unsqueeze(edit, key, port.name, parts[-1], opset))
+            nodes.append(_unsqueeze_node(edit, key, port.name, parts[-1], opset))
     for name, value in zip(node.output[:carried], values, strict=False):
         if name:
             nodes.append(onnx.helper.make_node("Identity", [value], [name], name))
@@ -206,7 +211,7 @@ def _unroll(edit: GraphEdit, key: str, count: int, opset: int) -> None:
     edit.replace(key, nodes)
 
 
-def _unsqueeze(edit: GraphEdit, key: str, source: str, name: str, opset: int) -> NodeProto:
+def _unsqueeze_node(edit: GraphEdit, key: str, source: str, name: str, opset: int) -> NodeProto:
     if opset < 13:
         return onnx.helper.make_node("Unsqueeze", [source], [name], name, axes=[0])
     return onnx.helper.make_node("Unsqueeze", [source, edit.constant(key, "axes", np.array([0]))], [name], name)
@@ -227,14 +232,14 @@ def convert_sequences_to_scan_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
             continue
         stacked = bool(attribute_value(node, "new_axis", 0))
         inner = next(other for other in places.places if other.owner is loop)
-        rank = places.rank(inner, _appended(body, k)) if not stacked else 1
+        rank = places.rank(inner, _appended_element_name(body, k)) if not stacked else 1
         if rank:
             reason = f"collects the elements of '{node.input[0]}' as a scan output"
             arguments = node_key(node), node.input[0], 0 if stacked else rank
-            yield rewrite("sequence-as-scan-output", place, node, reason, _collect, *arguments)
+            yield rewrite("sequence-as-scan-output", place, node, reason, _collect_as_scan_output, *arguments)
 
 
-def _appended(body: GraphProto, k: int) -> str:
+def _appended_element_name(body: GraphProto, k: int) -> str:
     maker = next(node for node in body.node if body.output[1 + k].name in node.output)
     return str(maker.input[1])
 
@@ -259,11 +264,11 @@ def _only_appends(graph: GraphProto, loop: NodeProto, body: GraphProto, k: int) 
     )
 
 
-def _collect(edit: GraphEdit, key: str, sequence: str, rank: int) -> None:
+def _collect_as_scan_output(edit: GraphEdit, key: str, sequence: str, rank: int) -> None:
     loop = next(node for node in edit.graph.node if sequence in node.output)
     k = list(loop.output).index(sequence)
     body = loop_body(loop)
-    element = _appended(body, k)
+    element = _appended_element_name(body, k)
     maker = next(node for node in body.node if body.output[1 + k].name in node.output)
     port = onnx.ValueInfoProto(name=edit.fresh(f"{element}_row"))
     sequence_type = body.input[2 + k].type.sequence_type.elem_type
@@ -493,9 +498,9 @@ def _direction_loop(
     graph = onnx.helper.make_graph(
         body.nodes,
         f"{key}_step",
-        [_scalar(iteration, TensorProto.INT64), _scalar(condition, TensorProto.BOOL),
+        [_scalar_value_info(iteration, TensorProto.INT64), _scalar_value_info(condition, TensorProto.BOOL),
          *(onnx.helper.make_tensor_value_info(name, float_type, [None, size]) for name in params)],
-        [_scalar(going, TensorProto.BOOL),
+        [_scalar_value_info(going, TensorProto.BOOL),
          *(onnx.helper.make_tensor_value_info(name, float_type, [None, size]) for name in (*states, y))],
     )  # fmt: skip
     outputs = [edit.fresh(f"{key}_{word}") for word in (*STATE_NAMES[step.kind], "rows")]

@@ -48,7 +48,7 @@ class OnnxPlaces:
     def __init__(self, model: EditableOnnx, loaded: Model) -> None:
         self.model, self.context = model, RuleContext(loaded.graph)
         self.opset = next((entry.version for entry in model.proto.opset_import if not entry.domain), 0)
-        self.places = list(_places(GraphPlace(model.proto.graph, (), MAIN, loaded.graph)))
+        self.places = list(_walk_places(GraphPlace(model.proto.graph, (), MAIN, loaded.graph)))
         self._values = {
             place: {value.name: value for value in own_values(place.graph)} for place in self.places if place.graph
         }
@@ -162,7 +162,7 @@ def rewrite(
         name = node.name or node_key(node)
     else:
         name = "" if place.owner is None else place.owner.name
-    return Rewrite(kind, place.loop_path, name, reason, partial(_apply, place.path, edit, arguments))
+    return Rewrite(kind, place.loop_path, name, reason, partial(_edit_graph, place.path, edit, arguments))
 
 
 def type_code(dtype: np.dtype[Any]) -> int:
@@ -170,14 +170,14 @@ def type_code(dtype: np.dtype[Any]) -> int:
     return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
 
-def _apply(path: PlacePath, edit: Callable[..., None], arguments: Sequence[Any], model: EditableOnnx) -> None:
+def _edit_graph(path: PlacePath, edit: Callable[..., None], arguments: Sequence[Any], model: EditableOnnx) -> None:
     try:
         edit(GraphEdit(model, path), *arguments)
     except (StopIteration, LookupError):
         raise UnsupportedError("a change before it removed its place") from None
 
 
-def _places(place: GraphPlace) -> Iterator[GraphPlace]:
+def _walk_places(place: GraphPlace) -> Iterator[GraphPlace]:
     yield place
     nodes = {} if place.graph is None else _nodes_by_output(place.graph)
     for node in place.proto.node:
@@ -187,7 +187,7 @@ def _places(place: GraphPlace) -> Iterator[GraphPlace]:
             name = node.name if twin is None else twin.name
             loop_path = f"{place.loop_path} ▸ {name}" if node.op_type in LOOP_OPERATORS else place.loop_path
             path = (*place.path, (node_key(node), word))
-            yield from _places(GraphPlace(inner, path, loop_path, _graph_of(graphs, word), place, node))
+            yield from _walk_places(GraphPlace(inner, path, loop_path, _graph_of(graphs, word), place, node))
 
 
 def _graph_of(graphs: dict[str, Graph], word: str) -> Graph | None:

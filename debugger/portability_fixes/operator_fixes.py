@@ -47,10 +47,10 @@ def flatten_softmax(places: OnnxPlaces) -> Iterator[Rewrite]:
         axis = attribute_value(node, "axis", 1)
         if places.rank(place, node.input[0]) not in (axis + 1, None) or axis < 0:
             reason = f"flattens the axes from {axis} on before {node.op_type}, and reshapes its result"
-            yield rewrite("flatten-softmax", place, node, reason, _flatten, node_key(node), axis)
+            yield rewrite("flatten-softmax", place, node, reason, _flatten_around, node_key(node), axis)
 
 
-def _flatten(edit: GraphEdit, key: str, axis: int) -> None:
+def _flatten_around(edit: GraphEdit, key: str, axis: int) -> None:
     source = edit.node(key).input[0]
     shape = edit.before(key, "Shape", [source], f"{key}_shape")
     flat = edit.before(key, "Flatten", [source], f"{key}_flat", axis=axis)
@@ -97,10 +97,19 @@ def write_activation_parameters(places: OnnxPlaces) -> Iterator[Rewrite]:
         alphas, betas = ([values[k] for values in defaults if len(values) > k] for k in (0, 1))
         if len(defaults) == len(names) and (alphas or betas) and not stated:
             reason = f"states activation_alpha and activation_beta of {node.op_type}, which are the defaults"
-            yield rewrite("state-activation-parameters", place, node, reason, _state, node_key(node), alphas, betas)
+            yield rewrite(
+                "state-activation-parameters",
+                place,
+                node,
+                reason,
+                _set_activation_parameters,
+                node_key(node),
+                alphas,
+                betas,
+            )
 
 
-def _state(edit: GraphEdit, key: str, alphas: list[float], betas: list[float]) -> None:
+def _set_activation_parameters(edit: GraphEdit, key: str, alphas: list[float], betas: list[float]) -> None:
     node = edit.node(key)
     keep_only(node.attribute, [a for a in node.attribute if a.name not in ("activation_alpha", "activation_beta")])
     for name, values in (("activation_alpha", alphas), ("activation_beta", betas)):
@@ -142,7 +151,7 @@ def cast_around_operators(places: OnnxPlaces) -> Iterator[Rewrite]:
         kinds = [formals[min(k, len(formals) - 1)].type_str for k in range(len(node.input))]
         results = [schema.outputs[min(k, len(schema.outputs) - 1)].type_str for k in range(len(node.output))]
         dtype = places.dtype(place, node.input[kinds.index("T")]) if "T" in kinds else None
-        listed = [] if dtype is None else [text[7:-1] for text in _allowed(schema, "T")]
+        listed = [] if dtype is None else [text[7:-1] for text in _allowed_types(schema, "T")]
         covering = next(
             (np.dtype(name) for name in _COVERING.get(getattr(dtype, "name", ""), ()) if _onnx_word(name) in listed
              and _onnx_word(name) not in missing.get("T", ())),
@@ -158,7 +167,7 @@ def cast_around_operators(places: OnnxPlaces) -> Iterator[Rewrite]:
             )
 
 
-def _allowed(schema: Any, parameter: str) -> list[str]:
+def _allowed_types(schema: Any, parameter: str) -> list[str]:
     return next((list(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == parameter), [])
 
 
@@ -190,7 +199,7 @@ def decompose_functions(places: OnnxPlaces) -> Iterator[Rewrite]:
         function = _function_of(node, places.opset, types)
         if function is not None:
             reason = f"computes {node.op_type} by the operators that its specification defines it by"
-            yield rewrite("decompose-function", place, node, reason, _inline, node_key(node), function)
+            yield rewrite("decompose-function", place, node, reason, _inline_function, node_key(node), function)
 
 
 def _function_of(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | None]) -> FunctionProto | None:
@@ -203,7 +212,7 @@ def _function_of(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | No
         versions = [version for version in schema.function_opset_versions if version <= opset]
         if not versions:
             return None
-        function.ParseFromString(_bytes(schema.get_function_with_opset_version(max(versions))))
+        function.ParseFromString(_serialized_function(schema.get_function_with_opset_version(max(versions))))
         return function
     if not schema.has_context_dependent_function or None in [t for t, n in zip(types, node.input, strict=True) if n]:
         return None
@@ -215,15 +224,15 @@ def _function_of(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | No
     if not versions:
         return None
     text = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), declared)
-    function.ParseFromString(_bytes(text))
+    function.ParseFromString(_serialized_function(text))
     return function
 
 
-def _bytes(function: Any) -> bytes:
+def _serialized_function(function: Any) -> bytes:
     return function if isinstance(function, bytes) else function.SerializeToString()
 
 
-def _inline(edit: GraphEdit, key: str, function: FunctionProto) -> None:
+def _inline_function(edit: GraphEdit, key: str, function: FunctionProto) -> None:
     node = edit.node(key)
     new = dict(zip(function.input, [*node.input, *[""] * len(function.input)], strict=False))
     new |= {formal: name for formal, name in zip(function.output, node.output, strict=False) if name}

@@ -103,7 +103,7 @@ class _Trial:
         deadline = Deadline(seconds * _SINGLE_SHARE)
         for node in self.narrow:
             error = None if deadline.passed or self._interrupted else self._error_of_single_narrow_node(node)
-            self._described[node] = replace(self._describe(node), error=error)
+            self._described[node] = replace(self._node_precision(node), error=error)
         return Precision(
             self.model.name,
             self.runs.type_name,
@@ -111,9 +111,9 @@ class _Trial:
             len(self.runs.nodes),
             self.runs.output_errors(run),
             pairs,
-            tuple(self._value(errors) for errors in lockstep.values.values()),
+            tuple(self._value_precision(errors) for errors in lockstep.values.values()),
             tuple(sorted(self._described.values(), key=lambda node: 1.0 if node.error is None else -node.error)),
-            tuple(map(self._describe, self.unsupported)),
+            tuple(map(self._node_precision, self.unsupported)),
             first_loss=self._first_error_beyond_rounding(lockstep.values.values()),
             parted=lockstep.parted,
             failure="" if run.error is None else str(run.error),
@@ -179,13 +179,13 @@ class _Trial:
         rounded = [node for node in wide_nodes if self._described[node].nested]
         return self.runs.error(self.runs.run([node for node in self.narrow if node not in wide_nodes], rounded))
 
-    def _describe(self, node: Operation) -> NodePrecision:
+    def _node_precision(self, node: Operation) -> NodePrecision:
         place, in_file, nested = self._places[node]
         text = self._formatter.assignment(node)
         text = text if in_file is node else f"{text}, of {in_file.op_type} '{in_file.name}'"
         return NodePrecision(in_file.name, node.op_type, place, text, nested=nested)
 
-    def _value(self, errors: ValueErrors) -> ValuePrecision:
+    def _value_precision(self, errors: ValueErrors) -> ValuePrecision:
         relative = errors.by_metric["relative"]
         largest = math.inf if self.runs.type_name == QUANTISED_TYPE else largest_finite_number(self.runs.type_name)
         producer = self._formatter.origins.get(errors.value)
@@ -193,7 +193,7 @@ class _Trial:
             display_name(errors.value),
             errors.loop,
             "" if producer is None else f"{producer.op_type} '{producer.name}'",
-            errors.value in self._carried,
+            errors.value in self._carried_results,
             tuple(relative),
             _growth_factor(relative),
             largest / errors.largest if errors.largest else math.inf,
@@ -215,11 +215,11 @@ class _Trial:
         if not losses:
             return None
         _, iteration, _, errors = min(losses, key=lambda loss: loss[:3])
-        value = self._value(errors)
+        value = self._value_precision(errors)
         return FirstLoss(value.name, value.node, value.loop, iteration, value.errors[iteration])
 
     @property
-    def _carried(self) -> set[Value]:
+    def _carried_results(self) -> set[Value]:
         return {edge.result for loop in loops(self.model.graph) for edge in loop.back_edges}
 
 

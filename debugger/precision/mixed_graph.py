@@ -122,13 +122,13 @@ class _Narrowing(NodeReplacement):
 
     def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
         new_nodes: list[Node] = []
-        outputs = [None if value is None else self._value(value) for value in node.outputs]
+        outputs = [None if value is None else self._narrow_value(value) for value in node.outputs]
         computing = copy.copy(node)
         if node in self._rounded:
             computing.inputs = [self._rounded_input(value, known, new_nodes) for value in node.inputs]
             computing.outputs = [None if x is None else Value(f"{x.name}_wide", x.type) for x in node.outputs]
             pairs = [(x, y) for x, y in zip(computing.outputs, outputs, strict=True) if x is not None and y is not None]
-            new_nodes += [computing, *(self._cast(unrounded, result, self._number) for unrounded, result in pairs)]
+            new_nodes += [computing, *(self._cast_node(unrounded, result, self._number) for unrounded, result in pairs)]
         else:
             computing.inputs = [self._narrow_input(value, known, new_nodes) for value in node.inputs]
             computing.outputs = outputs
@@ -136,15 +136,15 @@ class _Narrowing(NodeReplacement):
         for original, value in zip(node.outputs, outputs, strict=True):
             if original is not None and value is not None:
                 known[original] = value
-                new_nodes.append(self._cast(value, original, TensorProto.FLOAT))
+                new_nodes.append(self._cast_node(value, original, TensorProto.FLOAT))
         return new_nodes
 
     def _narrow_input(self, value: Value | None, known: dict[Value, Value], new_nodes: list[Node]) -> Value | None:
         if value is None or self._dtypes.get(value) != WIDE_TYPE:
             return value
         if value not in known:
-            known[value] = self._value(value)
-            new_nodes.append(self._cast(value, known[value], self._number))
+            known[value] = self._narrow_value(value)
+            new_nodes.append(self._cast_node(value, known[value], self._number))
         return known[value]
 
     def _rounded_input(self, value: Value | None, known: dict[Value, Value], new_nodes: list[Node]) -> Value | None:
@@ -153,12 +153,12 @@ class _Narrowing(NodeReplacement):
         if value is None or narrow is None or narrow is value:
             return value
         rounded = Value(f"{value.name}_rounded", value.type)
-        new_nodes.append(self._cast(narrow, rounded, TensorProto.FLOAT))
+        new_nodes.append(self._cast_node(narrow, rounded, TensorProto.FLOAT))
         return rounded
 
-    def _value(self, value: Value) -> Value:
+    def _narrow_value(self, value: Value) -> Value:
         shape = value.type.shape if isinstance(value.type, TensorType) else None
         return Value(f"{value.name}_{self._type_name}", TensorType(self._dtype, shape))
 
-    def _cast(self, source: Value, target: Value, number: int) -> ResolvedOperation:
+    def _cast_node(self, source: Value, target: Value, number: int) -> ResolvedOperation:
         return synthetic_node(f"{target.name}_cast", "Cast", self._cast_version, [source], target, {"to": number})

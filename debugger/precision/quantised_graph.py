@@ -130,12 +130,14 @@ class _Quantising(NodeReplacement):
     ) -> Value | None:
         if value is None or self._dtypes.get(value) != WIDE_TYPE:
             return value
-        weights = self._constant(value)
+        weights = self._constant_data(value)
         if weights is not None and weights.ndim < 2 and position > 1 and node.op_type in PRODUCTS:
             return value  # a bias
         if weights is None and value in known:
             return known[value]
-        parameters = self._activation(value) if weights is None else self._weights(node, position, value, weights)
+        parameters = (
+            self._activation_scale(value) if weights is None else self._weight_scale(node, position, value, weights)
+        )
         self._count += 1
         name = f"{value.name}_{self._count}"
         stored = Value(f"{name}_int8", TensorType(None))
@@ -151,7 +153,7 @@ class _Quantising(NodeReplacement):
             known[value] = result
         return result
 
-    def _constant(self, value: Value) -> Array | None:
+    def _constant_data(self, value: Value) -> Array | None:
         if value.constant is not None:
             return value.constant
         node = self._producers.get(value)
@@ -160,23 +162,23 @@ class _Quantising(NodeReplacement):
             return data if isinstance(data, np.ndarray) else None
         return None
 
-    def _activation(self, value: Value) -> _Scale:
+    def _activation_scale(self, value: Value) -> _Scale:
         span = self._ranges.get(value, ValueRange())
         scale = (span.high - span.low) / _MAX_ASYMMETRIC or 1.0
         zero = min(max(round(-span.low / scale), 0), _MAX_ASYMMETRIC)
-        return self._parameters(value, np.array(scale, np.float32), np.array(zero, np.uint8))
+        return self._add_scale(value, np.array(scale, np.float32), np.array(zero, np.uint8))
 
-    def _weights(self, node: Operation, position: int, value: Value, data: Array) -> _Scale:
+    def _weight_scale(self, node: Operation, position: int, value: Value, data: Array) -> _Scale:
         axis = _channel_axis(node, position, data.ndim)
         others = tuple(k for k in range(data.ndim) if k != axis)
         largest = np.abs(data).max(axis=None if axis is None else others, initial=0.0)
         scale = np.asarray(np.where(largest > 0, largest / _MAX_SYMMETRIC, 1.0), np.float32)
-        parameters = self._parameters(value, scale, np.zeros(scale.shape, np.int8))
+        parameters = self._add_scale(value, scale, np.zeros(scale.shape, np.int8))
         if axis is not None:
             parameters.attributes["axis"] = axis
         return parameters
 
-    def _parameters(self, value: Value, scale: Array, zero: Array) -> _Scale:
+    def _add_scale(self, value: Value, scale: Array, zero: Array) -> _Scale:
         name = f"{value.name}_{len(self.constants)}"
         parameters = _Scale(
             Value(f"{name}_scale", TensorType(scale.dtype, scale.shape), scale),

@@ -175,7 +175,7 @@ class Precision:
         >>> model.precision(inputs).to_json()["outputs"]["root"]["nonfinite"]
         0
         """
-        report: dict[str, Any] = _finite(asdict(self))
+        report: dict[str, Any] = _without_nonfinite(asdict(self))
         return report
 
     def __str__(self) -> str:
@@ -186,12 +186,12 @@ class Precision:
         return html
 
 
-def _finite(value: Any) -> Any:
+def _without_nonfinite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _without_nonfinite(item) for key, item in value.items()}
+    return [_without_nonfinite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def precision_lines(precision: Precision, metric: str = METRICS[0], block_list: str = BLOCK_LISTS[0]) -> Iterator[str]:

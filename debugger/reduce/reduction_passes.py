@@ -71,12 +71,12 @@ def remove_nodes(run: ReductionSession) -> bool:
     """Replace results of nodes by inputs: all but one node at once, halves, and so on to single nodes."""
     values = run.shared_values()
 
-    def without(keys: Sequence[str]) -> bool:
+    def try_without(keys: Sequence[str]) -> bool:
         steps = [node for node in run.main_document.nodes() if node.key in keys]
         frozen = {name: values[name] for node in steps for name in node.outputs if name in values}
         return bool(frozen) and run.attempt_edit(lambda document: _replace_by_inputs(document, frozen))
 
-    return _delta_debug(lambda: [node.key for node in run.main_document.nodes()], without)
+    return _delta_debug(lambda: [node.key for node in run.main_document.nodes()], try_without)
 
 
 def _replace_by_inputs(document: Document, values: Mapping[str, Data]) -> Mapping[str, Data] | None:
@@ -88,7 +88,7 @@ def _replace_by_inputs(document: Document, values: Mapping[str, Data]) -> Mappin
 
 
 def _delta_debug(
-    members: Callable[[], list[str]], without: Callable[[Sequence[str]], bool], whole: bool = False
+    members: Callable[[], list[str]], try_without: Callable[[Sequence[str]], bool], whole: bool = False
 ) -> bool:
     """Delta debugging: remove pieces of decreasing size while that succeeds; ``whole``: begin with all, else with all
     but one."""
@@ -98,7 +98,7 @@ def _delta_debug(
         remaining, start = members(), 0
         while start < len(remaining):
             piece = remaining[start : start + size]
-            if set(piece) <= set(members()) and without(piece):
+            if set(piece) <= set(members()) and try_without(piece):
                 changed = True
             start += size
         size //= 2
@@ -138,20 +138,20 @@ def _reduce_trip_count(run: ReductionSession, node: DocumentNode, path: GraphPat
     values = {} if path else run.values()
     max_count = run.limit if path else run.trip_count(node)
 
-    def shows(count: int) -> bool:
+    def try_trip_count(count: int) -> bool:
         # If two models run different numbers of iterations, one may be short enough already.
         return run.attempt_edit(lambda document: document.limit_iterations(node.key, path, count, values), every=False)
 
     low, high = 0, 1
     while max_count is None or high < max_count:
-        if shows(high):
+        if try_trip_count(high):
             break
         low, high = high, high * 2
     else:
         return False
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if shows(middle) else (middle, high)
+        low, high = (low, middle) if try_trip_count(middle) else (middle, high)
     return True
 
 
@@ -196,7 +196,7 @@ def _start_at_iteration(
 def remove_unread_results(run: ReductionSession) -> bool:
     """Remove carried values and scan outputs without readers."""
 
-    def without(chosen: Sequence[str]) -> bool:
+    def try_without(chosen: Sequence[str]) -> bool:
         by_loop: dict[str, tuple[DocumentNode, list[int]]] = {}
         for node, k in run.main_document.unread_results():
             if f"{_node_id(node)} {k}" in chosen:
@@ -210,7 +210,7 @@ def remove_unread_results(run: ReductionSession) -> bool:
         return run.attempt_edit(edit)
 
     return _delta_debug(
-        lambda: [f"{_node_id(node)} {k}" for node, k in run.main_document.unread_results()], without, whole=True
+        lambda: [f"{_node_id(node)} {k}" for node, k in run.main_document.unread_results()], try_without, whole=True
     )
 
 
@@ -228,10 +228,10 @@ def reduce_inner_graphs(run: ReductionSession) -> bool:
 
 def _remove_carried_values(run: ReductionSession) -> bool:
 
-    def without(node: DocumentNode, index: int) -> bool:
+    def try_without(node: DocumentNode, index: int) -> bool:
         return run.attempt_edit(lambda document: document.remove_carried(node, index))
 
-    results = [without(node, index) for node, index in reversed(run.main_document.carried_values())]
+    results = [try_without(node, index) for node, index in reversed(run.main_document.carried_values())]
     return any(results)
 
 
@@ -243,14 +243,14 @@ def _replace_inner_by_constants(run: ReductionSession) -> bool:
         ids = {_node_id(node) for node in run.main_document.inner_nodes() if node.op_type not in ("Constant", "Const")}
         return [id_ for id_ in values if id_ in ids]
 
-    def without(chosen: Sequence[str]) -> bool:
+    def try_without(chosen: Sequence[str]) -> bool:
         def edit(document: Document) -> bool:
             results = [document.replace_by_constant(*values[id_]) for id_ in chosen]
             return any(results)
 
         return run.attempt_edit(edit)
 
-    return _delta_debug(members, without, whole=True)
+    return _delta_debug(members, try_without, whole=True)
 
 
 def _node_id(node: DocumentNode) -> str:
@@ -293,8 +293,10 @@ def _body_session(sessions: dict[GraphPath, ReductionSession], path: GraphPath) 
 def _bypass_inner_nodes(run: ReductionSession) -> bool:
     """Replace results of nodes of bodies by one of their inputs."""
 
-    def without(node: DocumentNode, source: str) -> bool:
+    def try_without(node: DocumentNode, source: str) -> bool:
         return run.attempt_edit(lambda document: document.bypass_node(node, source))
 
-    hits = [any(without(node, source) for source in node.inputs) for node in reversed(run.main_document.inner_nodes())]
+    hits = [
+        any(try_without(node, source) for source in node.inputs) for node in reversed(run.main_document.inner_nodes())
+    ]
     return any(hits)

@@ -136,7 +136,7 @@ class ReductionSession:
         """Return the carried values of a loop of the main graph at an iteration."""
         document = self.main_document.copy()
         try:
-            names = document.initial_names(key)
+            names = document.initial_value_names(key)
         except KeyError:  # an initial value that is a slice
             return None
         inputs = self.best.inputs_for(self.main_document)
@@ -144,7 +144,7 @@ class ReductionSession:
             new_inputs = document.limit_iterations(key, (), index, values)
             if new_inputs is not None:  # else it has no more iterations anyway
                 inputs |= new_inputs
-            names = document.final_names(key)
+            names = document.final_value_names(key)
             document.set_outputs(dict.fromkeys(names))
             document.remove_dead()
             inputs = {name: inputs[name] for name in document.inputs if name in inputs}

@@ -29,10 +29,10 @@ def random_inputs(model: Model, count: int, seed: int = 0) -> Iterator[Mapping[s
         count: how many at most; edge cases that equal a random input are left out.
         seed: of the first random input.
     """
-    return islice(_inputs(model, count, seed), count)
+    return islice(_draw_inputs(model, count, seed), count)
 
 
-def _inputs(model: Model, count: int, seed: int) -> Iterator[Mapping[str, Data]]:
+def _draw_inputs(model: Model, count: int, seed: int) -> Iterator[Mapping[str, Data]]:
     for number in range(count):
         try:
             values = _random_values(model, _SIZES[number % len(_SIZES)], (seed, number))
@@ -44,7 +44,13 @@ def _inputs(model: Model, count: int, seed: int) -> Iterator[Mapping[str, Data]]
 
 
 def _edge_cases(model: Model, values: Mapping[str, Data], seed: tuple[int, ...]) -> Iterator[Mapping[str, Data]]:
-    for edit in (_set_integers(0), _set_integers(-1), _set_booleans, _set_special(0), _set_special(1)):
+    for edit in (
+        _integer_setter(0),
+        _integer_setter(-1),
+        _set_booleans,
+        _special_value_setter(0),
+        _special_value_setter(1),
+    ):
         changed = {name: edit(value) for name, value in values.items()}
         if any(changed[name] is not value for name, value in values.items()):
             yield changed
@@ -71,7 +77,7 @@ def _random_values(model: Model, size: int, seed: tuple[int, ...]) -> dict[str, 
     }
 
 
-def _set_integers(number: int) -> Any:
+def _integer_setter(number: int) -> Any:
     def edit(value: Data) -> Data:
         is_integer = isinstance(value, np.ndarray) and value.dtype.kind in ("i" if number < 0 else "iu")
         return np.full_like(value, number) if is_integer else value
@@ -83,7 +89,7 @@ def _set_booleans(value: Data) -> Data:
     return np.zeros_like(value) if isinstance(value, np.ndarray) and value.dtype == np.bool_ else value
 
 
-def _set_special(first: int) -> Any:
+def _special_value_setter(first: int) -> Any:
     numbers = (*_SPECIAL[first:], *_SPECIAL[:first])
 
     def edit(value: Data) -> Data:

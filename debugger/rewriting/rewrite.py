@@ -119,7 +119,7 @@ def verify_rewrite(
                 continue
             delta = compare(value, got[name], tolerance or Tolerance(0.0, 0.0))
             if tolerance is None or delta.kind:
-                return Verification(compared, failed, f"input {number}: {_difference(name, value, got[name])}")
+                return Verification(compared, failed, f"input {number}: {_difference_text(name, value, got[name])}")
             largest = max(largest, delta.absolute)
         compared += 1
     return Verification(compared, failed, largest=largest)
@@ -169,7 +169,7 @@ def _ports_text(ports: list[tuple[str, Any]]) -> str:
     return ", ".join(f"'{name}' {dtype}" for name, dtype in ports)
 
 
-def _difference(name: str, left: Any, right: Any) -> str:
+def _difference_text(name: str, left: Any, right: Any) -> str:
     delta = compare(left, right, Tolerance(0.0, 0.0))
     if not delta.kind:
         return f"'{name}' differs in the sign of a zero"

@@ -73,16 +73,16 @@ def compare_branches(first: Branch, second: Branch, pairs: Iterable[tuple[Bounda
         compared += 1
         difference = BranchDifference(*numbers, compared, left.loop, left.entry, left.iteration)
         for name, value in left.carried.items():
-            if not _equal(value, right.carried.get(name)):
+            if not _are_identical(value, right.carried.get(name)):
                 return replace(difference, name=name, left=value, right=right.carried.get(name))
         if left.ended != right.ended:
             return replace(difference, ends=numbers[0 if left.ended else 1])
     return BranchDifference(*numbers, compared)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _are_identical(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_are_identical(x, y) for x, y in zip(a, b, strict=True))
     return a is b or bool(np.array_equal(a, b))

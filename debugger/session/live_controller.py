@@ -333,7 +333,7 @@ class LiveController(Controller):
         return self._timeline.current_branch
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        return self._timeline.boundary_pairs(first, second)
+        return self._timeline.branch_boundary_pairs(first, second)
 
     # -- running forward
 

@@ -736,7 +736,7 @@ class Session:
         if other is None or other is current:
             raise UsageError("compare needs another branch; branch lists them")
         with self.controller.session_lock.hold():
-            return compare_branches(other, current, timeline.boundary_pairs(other, current))
+            return compare_branches(other, current, timeline.branch_boundary_pairs(other, current))
 
     def record(
         self,

@@ -479,7 +479,7 @@ class Timeline:
         self.branches.append(branch)
         return branch
 
-    def boundary_pairs(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+    def branch_boundary_pairs(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
         """Pairs of boundaries at the same positions of two branches, from their fork to the first tip.
 
         If their positions diverge (one loop ends earlier), the last pair has the boundary of each.

@@ -137,12 +137,12 @@ class CaseExecutor:
             except (LoopdbgError, MemoryError) as error:
                 outcome = self._error_outcome(error)
         seconds += time.perf_counter() - start
-        return [self._row(loop, number, name, seed, outcome, seconds) for loop in self._loop_indices]
+        return [self._make_row(loop, number, name, seed, outcome, seconds) for loop in self._loop_indices]
 
     def _error_outcome(self, error: Exception) -> CaseOutcome:
         return CaseOutcome(Status.ERROR, [(0, None)] * len(self._loop_indices), message=_error_text(error))
 
-    def _row(
+    def _make_row(
         self, loop: int, number: int, name: str, seed: int | None, outcome: CaseOutcome, seconds: float
     ) -> RowCells:
         iterations, stopped_by = outcome.totals[loop] if loop >= 0 else (None, None)

@@ -128,12 +128,12 @@ class FastRunner:
         """Run until the run ends, or stops for another reason than coverage."""
         coverage = self.coverage
         if coverage is None:
-            return self._watchdog.resume()
+            return self._watchdog.run_to_end()
         event, index = "error", -1
         try:
             while True:
                 coverage.set_stops()
-                event, index = self._watchdog.resume()
+                event, index = self._watchdog.run_to_end()
                 is_stop = event in ("boundary", "predicate", "node")
                 is_foreign = event == "predicate" and coverage.has_foreign_hits()
                 if is_stop:

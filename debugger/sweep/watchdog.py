@@ -38,7 +38,7 @@ class Watchdog:
         elif time_ - bounds.started_at >= CYCLE_CHECK_AFTER_SECONDS and not self._iterations_limited:
             self._cycle_watch = CycleDetector(self._engine, bounds.started_at)
 
-    def resume(self) -> tuple[str, int]:
+    def run_to_end(self) -> tuple[str, int]:
         """Run until the run ends: return the engine's event, or a sentence that the loop never ends."""
         while True:
             event, index = self._engine.resume()

@@ -8,7 +8,16 @@ from typing import Protocol
 import numpy as np
 
 from ...runtime.errors import ExecutionError, Remedy, UnsupportedError, one_line
-from ...runtime.graph import Graph, LastValueOutput, Loop, ScanOutput, SlicedInput, TensorType, Value, values_read
+from ...runtime.graph import (
+    Graph,
+    LastValueOutput,
+    Loop,
+    ScanOutput,
+    SlicedInput,
+    TensorType,
+    Value,
+    values_read_in_graph,
+)
 from ...runtime.graph.slicing import normalize_axis, part_geometry
 from ..describe.condition_analysis import condition_slice
 from ..describe.termination import TerminationRule
@@ -58,7 +67,7 @@ class ILoopWriter:
         self.loop = loop
         self.ending = rule
         self.scan_capacity = capacity
-        self.values_read = values_read(loop.body)
+        self.values_read = values_read_in_graph(loop.body)
         #: The ILoop's name in the script.
         self.name = ""
         #: The trip count: an integer scalar; None if there is no limit.

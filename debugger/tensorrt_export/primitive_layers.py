@@ -303,9 +303,9 @@ class TensorRTLayers:
         arguments = (x, axis_tensor, "trt.CumulativeOperation.SUM", "False", "False")
         return self.add_layer("add_cumulative", arguments, x.shape, x.dtype)
 
-    def arg(self, which: str, x: ScriptTensor, axis: int, last: bool) -> ScriptTensor:
+    def arg_extreme(self, which: str, x: ScriptTensor, axis: int, last: bool) -> ScriptTensor:
         if x.array is not None:
-            return self.constant_tensor(self._eager.arg(which, x.array, axis, last))
+            return self.constant_tensor(self._eager.arg_extreme(which, x.array, axis, last))
         if last:
             raise UnsupportedError("of equal extremes TensorRT's top-k gives the first one, and the last is asked for")
         self._require_known_shape(x)
@@ -336,7 +336,7 @@ class TensorRTLayers:
         left, right = (f"trt.MatrixOperation.{word}" for word in words)
         return self.add_layer("add_matrix_multiply", (a, left, b, right), shape, a.dtype)
 
-    def weighted(self, a: ScriptTensor, b: ScriptTensor, start: ScriptTensor | None = None) -> ScriptTensor:
+    def packed_matmul(self, a: ScriptTensor, b: ScriptTensor, start: ScriptTensor | None = None) -> ScriptTensor:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
@@ -463,7 +463,7 @@ class TensorRTLayers:
     def constant(self, array: Array) -> ScriptTensor:
         return self.constant_tensor(array)
 
-    def prepared(self, x: ScriptTensor, layout: Callable[[Array], Array]) -> ScriptTensor | None:
+    def constant_in_layout(self, x: ScriptTensor, layout: Callable[[Array], Array]) -> ScriptTensor | None:
         return None
 
     def integers(self, x: ScriptTensor) -> tuple[int, ...]:

@@ -154,19 +154,21 @@ class Why:
         yield self.headline
         # A trip count ends the loop nevertheless.
         title = "never ends" if self.trip_count is None else "stays true"
-        yield from _rows(title, [self.never] if self.never else [])
+        yield from _titled_rows(title, [self.never] if self.never else [])
         comparisons = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
-        yield from _rows("compares", comparisons)
-        yield from _rows("estimate", [text for side in self.sides for text in _estimate_lines(side, len(self.sides))])
+        yield from _titled_rows("compares", comparisons)
+        yield from _titled_rows(
+            "estimate", [text for side in self.sides for text in _estimate_lines(side, len(self.sides))]
+        )
         if self.left is not None and self.trip_count is not None and self.ended is None:
-            yield from _rows("trip count", [f"{self.trip_count}, {self.left} left"])
+            yield from _titled_rows("trip count", [f"{self.trip_count}, {self.left} left"])
         width = max((len(step.text) for step in self.steps), default=0)
         cells = [(step.text, _value_text(step.value) if step.known else "·") for step in self.steps]
-        yield from _rows("computed by", [f"{text:<{min(width, 48)}}  {value}" for text, value in cells])
-        yield from _rows("comes from", list(dict.fromkeys(step.code for step in self.steps if step.code)))
+        yield from _titled_rows("computed by", [f"{text:<{min(width, 48)}}  {value}" for text, value in cells])
+        yield from _titled_rows("comes from", list(dict.fromkeys(step.code for step in self.steps if step.code)))
         for kind in dict.fromkeys(read.kind for read in self.reads):
-            yield from _rows(kind, [_input_text(read) for read in self.reads if read.kind == kind])
-        yield from _rows("note", list(self.remarks))
+            yield from _titled_rows(kind, [_input_text(read) for read in self.reads if read.kind == kind])
+        yield from _titled_rows("note", list(self.remarks))
 
     def __str__(self) -> str:
         return escape_lines(self.lines())
@@ -183,7 +185,7 @@ def _value_text(value: Any) -> str:
     return value_text(value, _VALUE_WIDTH)
 
 
-def _rows(title: str, rows: list[str]) -> Iterator[str]:
+def _titled_rows(title: str, rows: list[str]) -> Iterator[str]:
     for row in rows:
         yield f"  {title:<{_TITLE_WIDTH}} {row}"
         title = ""

@@ -152,9 +152,9 @@ class _IntegerTrend:
         if len({end.iterations for end in ends}) > 1:
             text = f"{self._movement_text(*ways[0])}: when it ends, the rounding of {self.dtype.name} decides"
             return TurningEstimate(Trend.IRREGULAR, text=text)
-        return self._describe(*ways[0], ends[0])
+        return self._make_estimate(*ways[0], ends[0])
 
-    def _describe(self, left: IntegerRecurrence, right: IntegerRecurrence, end: TurningPoint) -> TurningEstimate:
+    def _make_estimate(self, left: IntegerRecurrence, right: IntegerRecurrence, end: TurningPoint) -> TurningEstimate:
         motion, count = self._movement_text(left, right), end.iterations
         added = left.kind is right.kind is RecurrenceKind.ADDED
         gap = abs(self.left[-1] - self.right[-1])

@@ -66,7 +66,7 @@ class TraceDatabase:
             TraceError: there is no such file, it is no trace, damaged, or of another version.
         """
         path = Path(path)
-        header = _header(path)
+        header = _read_header(path)
         if not header.startswith(SQLITE_MAGIC):
             raise TraceError(f"{path}: is no trace", Remedy.RECORD_TRACE, name=str(path), expected="a trace")
         if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
@@ -169,16 +169,16 @@ class TraceDatabase:
     def decode_value(self, type_: int, data: bytes | str | None) -> Any:
         """The value of a row of any table; ``type_``: the number of its type."""
         try:
-            return decode_value(*self._type(type_), data)
+            return decode_value(*self._value_type(type_), data)
         except ModelError as error:  # an unknown dtype
             raise self.damage_error(error) from None
 
     @raises_trace_error
     def dtype_name(self, type_: int) -> str:
         """The dtype name of a type's number."""
-        return self._type(type_)[0]
+        return self._value_type(type_)[0]
 
-    def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
+    def _value_type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
         if number not in self._types:
             for id_, dtype, dims in queries.types(self.rows):
                 self._types[id_] = string(dtype), optional(shape, dims)
@@ -187,7 +187,7 @@ class TraceDatabase:
         return self._types[number]
 
 
-def _header(path: Path) -> bytes:
+def _read_header(path: Path) -> bytes:
     try:
         with open_regular_file(path) as file:
             return file.read(72)
@@ -219,9 +219,9 @@ def _read_error(path: Path, error: Exception) -> TraceError:
     if "unable to open" in message or "readonly" in message:
         # The log of an unclosed trace needs a file in the same folder.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
-        return TraceError(f"{path}: cannot be opened ({message}){hint if _has_log(path) else ''}")
+        return TraceError(f"{path}: cannot be opened ({message}){hint if _has_write_ahead_log(path) else ''}")
     return TraceError(f"{path}: the trace is damaged: {message}", name=str(path), got=message)
 
 
-def _has_log(path: Path) -> bool:
+def _has_write_ahead_log(path: Path) -> bool:
     return path.with_name(f"{path.name}-wal").exists()

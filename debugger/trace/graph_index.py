@@ -69,27 +69,27 @@ class GraphIndex:
 
     def scope(self, index: int) -> Mapping[str, Value]:
         """The values in scope of a loop's body by name; -1: the main graph."""
-        if index not in self._scopes:
+        if index not in self._scope_cache:
             graphs: list[Graph] = []
             k = index
             while k >= 0:
                 graphs.append(self.loops[k].loop.body)
                 k = self.loops[k].parent
-            self._scopes[index] = visible_values([*graphs, self.graph])
-        return self._scopes[index]
+            self._scope_cache[index] = visible_values([*graphs, self.graph])
+        return self._scope_cache[index]
 
     @cached_property
-    def _scopes(self) -> dict[int, dict[str, Value]]:
+    def _scope_cache(self) -> dict[int, dict[str, Value]]:
         return {}
 
     def tracked_values(self, index: int) -> TrackedValues:
         """The values of a loop with recorded histories."""
-        if index not in self._tracked:
-            self._tracked[index] = TrackedValues(self.loops[index].loop)
-        return self._tracked[index]
+        if index not in self._tracked_values_cache:
+            self._tracked_values_cache[index] = TrackedValues(self.loops[index].loop)
+        return self._tracked_values_cache[index]
 
     @cached_property
-    def _tracked(self) -> dict[int, TrackedValues]:
+    def _tracked_values_cache(self) -> dict[int, TrackedValues]:
         return {}
 
     def entry_start(self, index: int, around: tuple[int, ...]) -> tuple[RecordedEntry, BoundaryRef] | None:

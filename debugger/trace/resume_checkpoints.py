@@ -62,7 +62,7 @@ class CheckpointSaver:
         stack = engine.stack
         _, _, _, ended, _ = engine.loop_state(stack[-1])
         if len(stack) == 1 and ended is not None:
-            state = self._state(engine, stack[0], ())
+            state = self._take_loop_state(engine, stack[0], ())
             self._ended.append(state)
             return self._with_ended_loops([])
         if now < self._next_time:
@@ -70,7 +70,7 @@ class CheckpointSaver:
         around: tuple[int, ...] = ()
         running = []
         for index in stack:
-            running.append(self._state(engine, index, around))
+            running.append(self._take_loop_state(engine, index, around))
             around = (*around, running[-1].iteration)
         self._next_time = now + max(CHECKPOINT_INTERVAL_SECONDS, (time.perf_counter() - now) / _MAX_TIME_SHARE)
         return self._with_ended_loops(running)
@@ -86,7 +86,7 @@ class CheckpointSaver:
         # Scan elements of an ended loop were sent already.
         return [*self._ended, *running]
 
-    def _state(self, engine: Engine, index: int, around: tuple[int, ...]) -> LoopResumeState:
+    def _take_loop_state(self, engine: Engine, index: int, around: tuple[int, ...]) -> LoopResumeState:
         plan = self.plans[index]
         iteration, _, condition, ended, _ = engine.loop_state(index)
         key = (index, around)

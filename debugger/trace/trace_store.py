@@ -71,7 +71,7 @@ class TraceStore(TraceDatabase):
     """A recorded run, opened read-only; used by one thread at a time."""
 
     @cached_property
-    def _entries(self) -> dict[int, RecordedEntry]:
+    def _entry_cache(self) -> dict[int, RecordedEntry]:
         return {}
 
     def validate(self) -> None:
@@ -174,12 +174,12 @@ class TraceStore(TraceDatabase):
     @property
     def inputs(self) -> dict[str, Data]:
         """The inputs of the run."""
-        return self._tensors("input")
+        return self._read_tensors("input")
 
     @property
     def outputs(self) -> dict[str, Data] | None:
         """The outputs; None if the model did not run to its end."""
-        return self._tensors("output") if self.ended == "end" else None
+        return self._read_tensors("output") if self.ended == "end" else None
 
     @property
     @raises_trace_error
@@ -207,7 +207,7 @@ class TraceStore(TraceDatabase):
         }
 
     @raises_trace_error
-    def _tensors(self, kind: str) -> dict[str, Data]:
+    def _read_tensors(self, kind: str) -> dict[str, Data]:
         return {string(name): self.decode_value(type_, data) for name, type_, data in queries.tensors(self.rows, kind)}
 
     # -- boundaries
@@ -232,12 +232,12 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def entry(self, number: int) -> RecordedEntry:
         """An entry by its number."""
-        if number not in self._entries:
+        if number not in self._entry_cache:
             for id_, loop, around, trips in queries.entry(self.rows, number):
-                self._entries[id_] = self._make_entry(id_, loop, around, trips)
-        if number not in self._entries:
+                self._entry_cache[id_] = self._make_entry(id_, loop, around, trips)
+        if number not in self._entry_cache:
             raise self.damage_error(f"there is no entry {number}")
-        return self._entries[number]
+        return self._entry_cache[number]
 
     def _make_entry(self, number: Any, loop: Any, around: Any, trips: Any) -> RecordedEntry:
         index = integer(loop, 0, len(self.loops) - 1)
@@ -439,7 +439,7 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def port_types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
         """Every dtype and shape of a port's values."""
-        return [self._type(number) for (number,) in queries.port_type_numbers(self.rows, port)]
+        return [self._value_type(number) for (number,) in queries.port_type_numbers(self.rows, port)]
 
     @cached_property
     def _port_of(self) -> dict[tuple[int, PortKind, str], int]:

@@ -35,7 +35,7 @@ TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 def promoted_type(value: TypedValue) -> str:
     """The type of a value after the integer promotion of C."""
-    return "int32_t" if not value.floating and value.bit_width < 32 else value.type
+    return "int32_t" if not value.is_floating and value.bit_width < 32 else value.type
 
 
 def common_type(a: TypedValue, b: TypedValue) -> str:
@@ -136,12 +136,12 @@ class ExpressionParser:
         a, b = w.cast(a, promoted_type(a)), w.cast(b, promoted_type(b))
         to = common_type(a, b)
         a, b = w.cast(a, to), w.cast(b, to)
-        column = 0 if a.floating else 1 if a.signed else 2
+        column = 0 if a.is_floating else 1 if a.is_signed else 2
         if operator in COMPARISONS:
-            kind = "fcmp" if a.floating else "icmp"
-            bit = w.assign(f"{kind} {COMPARISONS[operator][column]} {a.llvm} {a.text}, {b.text}")
+            kind = "fcmp" if a.is_floating else "icmp"
+            bit = w.assign(f"{kind} {COMPARISONS[operator][column]} {a.llvm_type} {a.text}, {b.text}")
             return w.bit_as_int(bit, self.lanes)
-        return TypedValue(w.assign(f"{ARITHMETIC[operator][column]} {a.llvm} {a.text}, {b.text}"), to, self.lanes)
+        return TypedValue(w.assign(f"{ARITHMETIC[operator][column]} {a.llvm_type} {a.text}, {b.text}"), to, self.lanes)
 
     def parse_unary(self) -> TypedValue:
         w = self.writer
@@ -149,10 +149,14 @@ class ExpressionParser:
         if token == "-":
             value = self.parse_unary()
             value = w.cast(value, promoted_type(value))
-            zero = splat_constant(value.element, "0", value.lanes)
-            code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} {zero}, {value.text}"
+            zero = splat_constant(value.llvm_element_type, "0", value.lanes)
+            code = (
+                f"fneg {value.llvm_type} {value.text}"
+                if value.is_floating
+                else f"sub {value.llvm_type} {zero}, {value.text}"
+            )
             result = TypedValue(w.assign(code), value.type, value.lanes)
-            return w.fence(result) if value.floating else result
+            return w.fence(result) if value.is_floating else result
         if token == "!":
             true = splat_constant("i1", "true", self.lanes)
             return w.bit_as_int(

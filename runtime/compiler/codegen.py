@@ -139,7 +139,7 @@ class InstructionCode:
         if operation is not None and operation.divides:
             if op == opcode:
                 divisor = self.registers.read_as_c_type(b, operation.argument)
-                zero = self.writer.assign(f"icmp eq {divisor.llvm} {divisor.text}, 0")
+                zero = self.writer.assign(f"icmp eq {divisor.llvm_type} {divisor.text}, 0")
             else:
                 zero = has_zero(self.registers, operation.argument, self.program.elementwise_operations[a][1][1])
             self.exit_if(zero, k)

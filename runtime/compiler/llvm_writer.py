@@ -31,24 +31,24 @@ class TypedValue:
     lanes: int = 0
 
     @property
-    def element(self) -> str:
+    def llvm_element_type(self) -> str:
         return TYPES[self.type]
 
     @property
-    def llvm(self) -> str:
-        return vector_type(self.element, self.lanes)
+    def llvm_type(self) -> str:
+        return vector_type(self.llvm_element_type, self.lanes)
 
     @property
-    def signed(self) -> bool:
+    def is_signed(self) -> bool:
         return not self.type.startswith("u")
 
     @property
-    def floating(self) -> bool:
-        return self.element in ("float", "double")
+    def is_floating(self) -> bool:
+        return self.llvm_element_type in ("float", "double")
 
     @property
     def bit_width(self) -> int:
-        return bit_width(self.element)
+        return bit_width(self.llvm_element_type)
 
 
 def vector_type(element: str, lanes: int) -> str:
@@ -230,32 +230,36 @@ class LlvmWriter:
 
     def cast(self, value: TypedValue, to: str) -> TypedValue:
         """Convert a value to another C type."""
-        old, new = value.element, TYPES[to]
+        old, new = value.llvm_element_type, TYPES[to]
         if old == new:
             return TypedValue(value.text, to, value.lanes)
-        if value.floating:
+        if value.is_floating:
             code = "fpext" if bit_width(old) < bit_width(new) else "fptrunc"
         elif new in ("float", "double"):
-            code = "sitofp" if value.signed else "uitofp"
+            code = "sitofp" if value.is_signed else "uitofp"
         elif bit_width(old) < bit_width(new):
-            code = "sext" if value.signed else "zext"
+            code = "sext" if value.is_signed else "zext"
         else:
             code = "trunc"
-        text = self.assign(f"{code} {value.llvm} {value.text} to {vector_type(new, value.lanes)}")
+        text = self.assign(f"{code} {value.llvm_type} {value.text} to {vector_type(new, value.lanes)}")
         result = TypedValue(text, to, value.lanes)
         return self.fence(result) if code in ("sitofp", "uitofp") else result
 
     def is_true(self, value: TypedValue) -> str:
         """Whether a value is not zero, as i1."""
-        compare, zero = ("fcmp une", "0.0") if value.floating else ("icmp ne", "0")
-        return self.assign(f"{compare} {value.llvm} {value.text}, {splat_constant(value.element, zero, value.lanes)}")
+        compare, zero = ("fcmp une", "0.0") if value.is_floating else ("icmp ne", "0")
+        return self.assign(
+            f"{compare} {value.llvm_type} {value.text}, {splat_constant(value.llvm_element_type, zero, value.lanes)}"
+        )
 
     def call(self, function: str, value: TypedValue) -> TypedValue:
         """Call an LLVM intrinsic with one argument."""
         name, _, suffix = function.rpartition(".")
         name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
-        self.declared_functions[name] = value.llvm, value.llvm
-        return TypedValue(self.assign(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
+        self.declared_functions[name] = value.llvm_type, value.llvm_type
+        return TypedValue(
+            self.assign(f"call {value.llvm_type} @{name}({value.llvm_type} {value.text})"), value.type, value.lanes
+        )
 
     def fence(self, value: TypedValue) -> TypedValue:
         """Hide the origin of a float from LLVM, which otherwise moves signs across operations (a - -b is a + b,

@@ -20,12 +20,12 @@ def emit_operations(registers: RegisterFile, first: int, last: int) -> None:
         if op == layout.control["EACH"]:
             apply_elementwise(registers, *program.elementwise_operations[a])
         elif op in layout.choices:
-            select(registers, d, a, b, c)
+            emit_select(registers, d, a, b, c)
         else:
-            operate(registers, layout.operations[op], d, a, b)
+            emit_operation(registers, layout.operations[op], d, a, b)
 
 
-def operate(registers: RegisterFile, operation: ScalarOperation, d: int, a: int, b: int) -> None:
+def emit_operation(registers: RegisterFile, operation: ScalarOperation, d: int, a: int, b: int) -> None:
     if operation.copied_bytes:
         registers.move(a, d)
         return
@@ -35,7 +35,7 @@ def operate(registers: RegisterFile, operation: ScalarOperation, d: int, a: int,
     registers.write_value(d, write_expression(operation.expression, names, operation.result, registers.writer))
 
 
-def select(registers: RegisterFile, d: int, a: int, b: int, c: int) -> None:
+def emit_select(registers: RegisterFile, d: int, a: int, b: int, c: int) -> None:
     w, t = registers.writer, registers.types[d]
     yes, no = registers.read_bits(b, t), registers.read_bits(c, t)
     registers.write(d, w.select(registers.is_true(a), t, yes, no))

@@ -60,7 +60,7 @@ class RegisterFile:
         self.write(k, self.writer.reinterpret(text, llvm, self.types[k]))
 
     def write_value(self, k: int, value: TypedValue) -> None:
-        self.write_bits(k, value.text, value.llvm)
+        self.write_bits(k, value.text, value.llvm_type)
 
     def move(self, source: int, to: int) -> None:
         self.write(to, self.read_bits(source, self.types[to]))

@@ -34,7 +34,7 @@ class NanTrace:
         #: Values that must not be NaN.
         self.nan_tested: list[int] = []
 
-    def value(self, register: int, byte: int, c_type: str) -> int:
+    def value_number(self, register: int, byte: int, c_type: str) -> int:
         key = register, byte
         if key not in self.value_numbers:
             self.value_numbers[key] = len(self.places)
@@ -42,17 +42,19 @@ class NanTrace:
             self.propagates_to.append(-1)
         return self.value_numbers[key]
 
-    def copy(self, size: int, source: Argument, to: Argument) -> None:
+    def record_copy(self, size: int, source: Argument, to: Argument) -> None:
         for old, new in zip(source[1], to[1], strict=True):
             for offset in range(size):
                 if (source[0], old + offset) in self.value_numbers:
                     self.value_numbers[to[0], new + offset] = self.value_numbers[source[0], old + offset]
 
-    def compute(self, operation: ScalarOperation, operands: list[Argument], result: Argument) -> None:
-        operand_values = [[self.value(r, byte, operation.argument) for byte in offsets] for r, offsets in operands]
+    def record_operation(self, operation: ScalarOperation, operands: list[Argument], result: Argument) -> None:
+        operand_values = [
+            [self.value_number(r, byte, operation.argument) for byte in offsets] for r, offsets in operands
+        ]
         if NAN_TEST.search(operation.expression) and operands[0] != operands[1]:
             self.nan_tested += operand_values[0]
-        result_values = [self.value(result[0], byte, operation.result) for byte in result[1]]
+        result_values = [self.value_number(result[0], byte, operation.result) for byte in result[1]]
         for j in NAN_PROPAGATING_OPERANDS.get(operation.name.split("_")[0], ()):
             for old, new in zip(operand_values[j], result_values, strict=True):
                 self.propagates_to[old] = new
@@ -97,9 +99,9 @@ def find_nan_sentinels(program: ProgramDescription, first: int, last: int) -> di
         if operation is None:
             continue
         if operation.copied_bytes:
-            trace.copy(operands[0][1], operands[0][0], result)
+            trace.record_copy(operands[0][1], operands[0][0], result)
         elif operation.is_floating:
-            trace.compute(operation, [argument for argument, _ in operands], result)
+            trace.record_operation(operation, [argument for argument, _ in operands], result)
     return trace.nan_sentinels()
 
 

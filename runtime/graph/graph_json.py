@@ -70,14 +70,14 @@ class OmittedArray:
 def graph_to_json(graph: Graph, small: int = MAX_INLINE_BYTES) -> str:
     """Serialize a graph; constants of more than ``small`` bytes are omitted."""
     encoder = _GraphEncoder(small)
-    root = encoder.graph(graph)
+    root = encoder.encode_graph(graph)
     return json.dumps({"version": FORMAT_VERSION, "values": encoder.values, "graph": root}, separators=(",", ":"))
 
 
 def graph_digest(graph: Graph) -> str:
     """A hash of a graph's structure and of the contents of its constants, independent of where they were read from."""
     hasher = _GraphHasher(0)
-    root = hasher.graph(graph)
+    root = hasher.encode_graph(graph)
     text = json.dumps([hasher.values, root], separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -86,7 +86,7 @@ def identical_values(left: Graph, right: Graph) -> dict[Value, Value] | None:
     """The pairs of values of two graphs that are identical, down to names and the bits of constants; None if they are
     not. Where they were read from does not count."""
     encoders = _StructureEncoder(), _StructureEncoder()
-    roots = [encoder.graph(graph) for encoder, graph in zip(encoders, (left, right), strict=True)]
+    roots = [encoder.encode_graph(graph) for encoder, graph in zip(encoders, (left, right), strict=True)]
     # As texts, in which 1 is not 1.0, and 0.0 is not -0.0.
     texts = [json.dumps([encoder.values, root]) for encoder, root in zip(encoders, roots, strict=True)]
     if texts[0] != texts[1]:
@@ -123,7 +123,7 @@ def graph_from_json(text: str) -> Graph:
                 expected=str(FORMAT_VERSION),
                 got=str(document["version"]),
             )
-        graph = _GraphDecoder(document["values"]).graph(document["graph"])
+        graph = _GraphDecoder(document["values"]).decode_graph(document["graph"])
         _check_definitions(graph, frozenset())
         return graph
     except LoopdbgError:
@@ -138,7 +138,7 @@ class _GraphEncoder:
         self.values: list[dict[str, Any]] = []
         self.numbers: dict[Value, int] = {}
 
-    def value(self, value: Value | None) -> int | None:
+    def encode_value(self, value: Value | None) -> int | None:
         if value is None:
             return None
         if value not in self.numbers:
@@ -147,11 +147,11 @@ class _GraphEncoder:
             if value.type != TensorType():
                 entry["type"] = _encode_type(value.type)
             if value.constant is not None:
-                entry["constant"] = self.array(value.constant)
+                entry["constant"] = self.encode_array(value.constant)
             self.values.append(entry)
         return self.numbers[value]
 
-    def array(self, array: Array) -> dict[str, Any]:
+    def encode_array(self, array: Array) -> dict[str, Any]:
         entry: dict[str, Any] = {"dtype": "string" if array.dtype.kind in "OUST" else array.dtype.name}
         entry["shape"] = list(array.shape)
         if array.nbytes <= self.max_inline_bytes:
@@ -159,14 +159,14 @@ class _GraphEncoder:
             entry["data"] = data if isinstance(data, str) else base64.b64encode(data or b"").decode()
         return entry
 
-    def graph(self, graph: Graph) -> dict[str, Any]:
+    def encode_graph(self, graph: Graph) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "name": graph.name,
             "system": graph.system.value,
-            "inputs": [self.value(v) for v in graph.inputs],
-            "constants": [self.value(v) for v in graph.constants],
-            "nodes": [self.node(n) for n in graph.nodes],
-            "outputs": [self.value(v) for v in graph.outputs],
+            "inputs": [self.encode_value(v) for v in graph.inputs],
+            "constants": [self.encode_value(v) for v in graph.constants],
+            "nodes": [self.encode_node(n) for n in graph.nodes],
+            "outputs": [self.encode_value(v) for v in graph.outputs],
         }
         if graph.output_names:
             entry["output_names"] = list(graph.output_names)
@@ -175,90 +175,96 @@ class _GraphEncoder:
         if graph.variables:
             entry["variables"] = [
                 {"name": item.name}
-                | {part: self.value(value) for part in _VARIABLE_PARTS if (value := getattr(item, part)) is not None}
+                | {
+                    part: self.encode_value(value)
+                    for part in _VARIABLE_PARTS
+                    if (value := getattr(item, part)) is not None
+                }
                 for item in graph.variables
             ]
         if graph.defaults:
-            entry["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
+            entry["defaults"] = {name: self.encode_array(np.asarray(array)) for name, array in graph.defaults.items()}
         if graph.notes:
             entry["notes"] = list(graph.notes)
         if graph.excluded:
             entry["excluded"] = [[item.subject, item.reason, list(item.outputs)] for item in graph.excluded]
         return entry
 
-    def node(self, node: Node) -> dict[str, Any]:
+    def encode_node(self, node: Node) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "name": node.name,
             "op": node.op_type,
             "domain": node.domain,
             "version": node.version,
-            "in": [self.value(v) for v in node.inputs],
-            "out": [self.value(v) for v in node.outputs],
+            "in": [self.encode_value(v) for v in node.inputs],
+            "out": [self.encode_value(v) for v in node.outputs],
         }
-        if source := self.source(node.origin):
+        if source := self.encode_origin(node.origin):
             entry["source"] = source
         if isinstance(node, Loop):
-            entry["loop"] = self.loop(node)
+            entry["loop"] = self.encode_loop(node)
         elif isinstance(node, If):
-            entry["then"], entry["else"] = self.graph(node.then_branch), self.graph(node.else_branch)
+            entry["then"], entry["else"] = self.encode_graph(node.then_branch), self.encode_graph(node.else_branch)
         elif isinstance(node, Operation) and node.attributes:
-            entry["attributes"] = {name: self.attribute(value) for name, value in node.attributes.items()}
+            entry["attributes"] = {name: self.encode_attribute(value) for name, value in node.attributes.items()}
         return entry
 
-    def source(self, origin: Origin) -> dict[str, Any]:
+    def encode_origin(self, origin: Origin) -> dict[str, Any]:
         """The known fields of an origin."""
         return {name: value for name in _ORIGIN_FIELDS if (value := getattr(origin, name))}
 
-    def loop(self, loop: Loop) -> dict[str, Any]:
+    def encode_loop(self, loop: Loop) -> dict[str, Any]:
         return {
-            "body": self.graph(loop.body),
+            "body": self.encode_graph(loop.body),
             "system": loop.system.value,
-            **{name: self.value(getattr(loop, name)) for name in _LOOP_VALUES},
+            **{name: self.encode_value(getattr(loop, name)) for name in _LOOP_VALUES},
             **{name: getattr(loop, name) for name in (*_LOOP_FLAGS, *_LOOP_PORTS, "fixed_trips", "notes")},
             **({"made_of": loop.derived_from} if loop.derived_from else {}),
             **({} if loop.condition_node_count is None else {"tested": loop.condition_node_count}),
-            "sliced_inputs": [self.sliced(s) for s in loop.sliced_inputs],
+            "sliced_inputs": [self.encode_sliced_input(s) for s in loop.sliced_inputs],
             "back_edges": [
                 {
-                    "initial": self.value(e.initial) if isinstance(e.initial, Value) else self.sliced(e.initial),
-                    "param": self.value(e.param),
-                    "result": self.value(e.result),
+                    "initial": self.encode_value(e.initial)
+                    if isinstance(e.initial, Value)
+                    else self.encode_sliced_input(e.initial),
+                    "param": self.encode_value(e.param),
+                    "result": self.encode_value(e.result),
                 }
                 for e in loop.back_edges
             ],
-            "invariants": [[self.value(i.outer), self.value(i.inner)] for i in loop.invariants],
+            "invariants": [[self.encode_value(i.outer), self.encode_value(i.inner)] for i in loop.invariants],
             "last_values": [
                 {
-                    "result": self.value(v.result),
-                    "outer": self.value(v.outer),
+                    "result": self.encode_value(v.result),
+                    "outer": self.encode_value(v.outer),
                     "edge": next((k for k, e in enumerate(loop.back_edges) if e is v.edge), None),
                 }
                 for v in loop.last_values
             ],
             "scan_outputs": [
                 {
-                    "result": self.value(s.result),
-                    "outer": self.value(s.outer),
+                    "result": self.encode_value(s.result),
+                    "outer": self.encode_value(s.outer),
                     "axis": s.axis,
                     "stack": s.stack,
                     "reverse": s.reverse,
-                    **({} if s.length is None else {"length": self.value(s.length)}),
-                    **({} if s.valid is None else {"valid": self.value(s.valid)}),
+                    **({} if s.length is None else {"length": self.encode_value(s.length)}),
+                    **({} if s.valid is None else {"valid": self.encode_value(s.valid)}),
                     **({} if s.part_size == 1 else {"part_size": s.part_size}),
                 }
                 for s in loop.scan_outputs
             ],
         }
 
-    def sliced(self, sliced: SlicedInput) -> dict[str, Any]:
+    def encode_sliced_input(self, sliced: SlicedInput) -> dict[str, Any]:
         return {
-            "outer": self.value(sliced.outer),
-            "inner": self.value(sliced.inner),
+            "outer": self.encode_value(sliced.outer),
+            "inner": self.encode_value(sliced.inner),
             **{name: getattr(sliced, name) for name in (*_SLICE_NUMBERS, "drop_axis")},
             **({"from_trip_count": True} if sliced.from_trip_count else {}),
         }
 
-    def attribute(self, value: Any) -> Any:
+    def encode_attribute(self, value: Any) -> Any:
         """Encode an attribute; bytes, arrays and NaN, which JSON lacks, become objects tagged with their kind."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             value = value.item()
@@ -269,11 +275,11 @@ class _GraphEncoder:
         if isinstance(value, bytes):
             return {"bytes": base64.b64encode(value).decode()}
         if isinstance(value, np.ndarray):
-            return {"array": self.array(value)}
+            return {"array": self.encode_array(value)}
         if isinstance(value, list | tuple):
-            return [self.attribute(element) for element in value]
+            return [self.encode_attribute(element) for element in value]
         if isinstance(value, Mapping):
-            return {"map": {str(key): self.attribute(element) for key, element in value.items()}}
+            return {"map": {str(key): self.encode_attribute(element) for key, element in value.items()}}
         if isinstance(value, TensorType | SequenceType | OptionalType):
             return {"type": _encode_type(value)}
         return {"text": str(value)}
@@ -313,10 +319,10 @@ def _encode_type(kind: ValueType) -> dict[str, Any]:
 class _GraphHasher(_GraphEncoder):
     """Encodes arrays of any size as a hash of their contents, and omits source locations."""
 
-    def source(self, origin: Origin) -> dict[str, Any]:
+    def encode_origin(self, origin: Origin) -> dict[str, Any]:
         return {}
 
-    def array(self, array: Array) -> dict[str, Any]:
+    def encode_array(self, array: Array) -> dict[str, Any]:
         data = encode_value(array).data
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data or b""
         digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
@@ -330,10 +336,10 @@ class _StructureEncoder(_GraphEncoder):
         super().__init__(0)
         self.arrays: list[Array] = []
 
-    def source(self, origin: Origin) -> dict[str, Any]:
+    def encode_origin(self, origin: Origin) -> dict[str, Any]:
         return {}
 
-    def array(self, array: Array) -> dict[str, Any]:
+    def encode_array(self, array: Array) -> dict[str, Any]:
         self.arrays.append(array)
         return {"dtype": array.dtype.name, "shape": array.shape}
 
@@ -349,19 +355,19 @@ class _GraphDecoder:
             for entry in values
         ]
 
-    def value(self, number: int) -> Value:
+    def value_numbered(self, number: int) -> Value:
         return self.values[_read_nonnegative(number)]
 
-    def optional_value(self, number: int | None) -> Value | None:
-        return None if number is None else self.value(number)
+    def optional_value_numbered(self, number: int | None) -> Value | None:
+        return None if number is None else self.value_numbered(number)
 
-    def graph(self, entry: Mapping[str, Any]) -> Graph:
+    def decode_graph(self, entry: Mapping[str, Any]) -> Graph:
         return Graph(
             _read_text(entry["name"]),
-            [self.value(v) for v in entry["inputs"]],
-            [self.value(v) for v in entry["outputs"]],
-            [self.node(n) for n in entry["nodes"]],
-            [self.value(v) for v in entry["constants"]],
+            [self.value_numbered(v) for v in entry["inputs"]],
+            [self.value_numbered(v) for v in entry["outputs"]],
+            [self.decode_node(n) for n in entry["nodes"]],
+            [self.value_numbered(v) for v in entry["constants"]],
             [_read_text(name) for name in entry.get("output_names", ())],
             System(entry["system"]),
             {_read_text(name): _read_nonnegative(version) for name, version in entry.get("opsets", {}).items()},
@@ -377,29 +383,33 @@ class _GraphDecoder:
             ],
             variables=[
                 Variable(
-                    _read_text(var["name"]), **{part: self.value(var[part]) for part in _VARIABLE_PARTS if part in var}
+                    _read_text(var["name"]),
+                    **{part: self.value_numbered(var[part]) for part in _VARIABLE_PARTS if part in var},
                 )
                 for var in entry.get("variables", ())
             ],
         )
 
-    def node(self, entry: Mapping[str, Any]) -> Node:
-        inputs, outputs = [self.optional_value(v) for v in entry["in"]], [self.optional_value(v) for v in entry["out"]]
+    def decode_node(self, entry: Mapping[str, Any]) -> Node:
+        inputs, outputs = (
+            [self.optional_value_numbered(v) for v in entry["in"]],
+            [self.optional_value_numbered(v) for v in entry["out"]],
+        )
         texts = (_read_text(entry["name"]), _read_text(entry["op"]), _read_text(entry["domain"]))
         header = (*texts, _read_nonnegative(entry["version"]), inputs, outputs)
         source = _read_origin(entry)
         if "loop" in entry:
-            return self.loop(Node(*header, source=source), entry["loop"])
+            return self.decode_loop(Node(*header, source=source), entry["loop"])
         if "then" in entry:
-            then_branch, else_branch = self.graph(entry["then"]), self.graph(entry["else"])
+            then_branch, else_branch = self.decode_graph(entry["then"]), self.decode_graph(entry["else"])
             return If(*header, source=source, then_branch=then_branch, else_branch=else_branch)
         attributes = {name: _read_attribute(value) for name, value in entry.get("attributes", {}).items()}
         return Operation(*header, attributes=attributes, source=source)
 
-    def loop(self, header: Node, entry: Mapping[str, Any]) -> Loop:
-        loop = Loop(**vars(header), body=self.graph(entry["body"]), system=System(entry["system"]))
+    def decode_loop(self, header: Node, entry: Mapping[str, Any]) -> Loop:
+        loop = Loop(**vars(header), body=self.decode_graph(entry["body"]), system=System(entry["system"]))
         for name in _LOOP_VALUES:
-            setattr(loop, name, self.optional_value(entry[name]))
+            setattr(loop, name, self.optional_value_numbered(entry[name]))
         for name in _LOOP_FLAGS:
             setattr(loop, name, _read_bool(entry[name]))
         for name in _LOOP_PORTS:
@@ -409,32 +419,38 @@ class _GraphDecoder:
         loop.notes = [_read_text(note) for note in entry["notes"]]
         loop.derived_from = _read_text(entry.get("made_of", ""))
         loop.condition_node_count = None if entry.get("tested") is None else _read_nonnegative(entry["tested"])
-        loop.sliced_inputs = [self.sliced(s) for s in entry["sliced_inputs"]]
+        loop.sliced_inputs = [self.decode_sliced_input(s) for s in entry["sliced_inputs"]]
         for e in entry["back_edges"]:
-            initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])
-            loop.back_edges.append(BackEdge(initial, self.value(e["param"]), self.value(e["result"])))
-        loop.invariants = [Invariant(self.value(a), self.value(b)) for a, b in entry["invariants"]]
+            initial = (
+                self.decode_sliced_input(e["initial"])
+                if isinstance(e["initial"], dict)
+                else self.value_numbered(e["initial"])
+            )
+            loop.back_edges.append(BackEdge(initial, self.value_numbered(e["param"]), self.value_numbered(e["result"])))
+        loop.invariants = [Invariant(self.value_numbered(a), self.value_numbered(b)) for a, b in entry["invariants"]]
         for v in entry["last_values"]:
             edge = None if v["edge"] is None else loop.back_edges[_read_nonnegative(v["edge"])]
-            loop.last_values.append(LastValueOutput(self.value(v["result"]), self.value(v["outer"]), edge))
+            loop.last_values.append(
+                LastValueOutput(self.value_numbered(v["result"]), self.value_numbered(v["outer"]), edge)
+            )
         loop.scan_outputs = [
             ScanOutput(
-                self.value(s["result"]),
-                self.value(s["outer"]),
+                self.value_numbered(s["result"]),
+                self.value_numbered(s["outer"]),
                 _read_int(s["axis"]),
                 _read_bool(s["stack"]),
                 _read_bool(s["reverse"]),
-                self.optional_value(s.get("length")),
-                self.optional_value(s.get("valid")),
+                self.optional_value_numbered(s.get("length")),
+                self.optional_value_numbered(s.get("valid")),
                 _read_int(s.get("part_size", 1)),
             )
             for s in entry["scan_outputs"]
         ]
         return loop
 
-    def sliced(self, entry: Mapping[str, Any]) -> SlicedInput:
+    def decode_sliced_input(self, entry: Mapping[str, Any]) -> SlicedInput:
         axis, start, end, stride, part_size = (_read_int(entry[name]) for name in _SLICE_NUMBERS)
-        outer, inner = self.value(entry["outer"]), self.value(entry["inner"])
+        outer, inner = self.value_numbered(entry["outer"]), self.value_numbered(entry["inner"])
         backward = _read_bool(entry.get("from_trip_count", False))
         return SlicedInput(outer, inner, axis, start, end, stride, part_size, _read_bool(entry["drop_axis"]), backward)
 

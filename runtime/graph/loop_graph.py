@@ -546,13 +546,13 @@ def visible_values(graphs: Iterable[Graph]) -> dict[str, Value]:
     return outputs | values
 
 
-def values_read(graph: Graph) -> set[Value]:
+def values_read_in_graph(graph: Graph) -> set[Value]:
     """Every value that a graph reads: its nodes, the graphs inside it, and its outputs."""
     values = set(graph.outputs)
     for node in graph.nodes:
         values.update(filter(None, node.inputs))
         for _, inner in bodies(node):
-            values |= values_read(inner)
+            values |= values_read_in_graph(inner)
     return values
 
 

@@ -57,7 +57,7 @@ class SymbolicExtent:
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, SymbolicExtent):
-            return _affine(self.variable, self.base + other.base, self.slope + other.slope)
+            return _affine_extent(self.variable, self.base + other.base, self.slope + other.slope)
         if isinstance(other, int | np.integer):
             return SymbolicExtent(self.variable, self.base + int(other), self.slope)
         return NotImplemented
@@ -77,7 +77,7 @@ class SymbolicExtent:
         if isinstance(other, SymbolicExtent):
             return int(self) * int(other)
         if isinstance(other, int | np.integer):
-            return _affine(self.variable, self.base * int(other), self.slope * int(other))
+            return _affine_extent(self.variable, self.base * int(other), self.slope * int(other))
         return NotImplemented
 
     __rmul__ = __mul__
@@ -86,7 +86,7 @@ class SymbolicExtent:
         if _is_multiple(self, other):
             return self.slope // other.slope
         if isinstance(other, int | np.integer) and other and not self.base % other and not self.slope % other:
-            return _affine(self.variable, self.base // int(other), self.slope // int(other))
+            return _affine_extent(self.variable, self.base // int(other), self.slope // int(other))
         return int(self) // int(other)
 
     def __rfloordiv__(self, other: Any) -> Any:
@@ -169,7 +169,7 @@ class SymbolicExtent:
         return hash(int(self))
 
 
-def _affine(span: ExtentVariable, base: int, slope: int) -> int | SymbolicExtent:
+def _affine_extent(span: ExtentVariable, base: int, slope: int) -> int | SymbolicExtent:
     return SymbolicExtent(span, base, slope) if slope else base
 
 

@@ -77,7 +77,7 @@ class TensorWriter:
             return onnx.numpy_helper.from_array(array, name)
         tensor = TensorProto(name=name, data_type=onnx.helper.np_dtype_to_tensor_dtype(array.dtype), dims=array.shape)
         try:
-            _set_external_location(tensor, DATA_FILE, *self._scratch.write(array))
+            _set_external_location(tensor, DATA_FILE, *self._scratch.append_array(array))
         except OSError as error:
             raise _no_scratch_error(error) from None
         self._has_external = True

@@ -51,7 +51,7 @@ class ScratchFolder:
         self._model_count += 1
         return self.path / f"model{self._model_count}.onnx"
 
-    def write(self, array: Array) -> tuple[int, int]:
+    def append_array(self, array: Array) -> tuple[int, int]:
         """Write the data of an array, unless they are there already; returns their offset and size in the file.
 
         Raises:

@@ -285,12 +285,12 @@ def _convolve(
     rest = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
     numbers: tuple[int, ...] = (int(bias is not None),)
     if tiles is not None:
-        floats = None if w.dtype == dtype else p.prepared(w, as_float32)
-        packed = p.prepared(w, _winograd_weights)
+        floats = None if w.dtype == dtype else p.constant_in_layout(w, as_float32)
+        packed = p.constant_in_layout(w, _winograd_weights)
         inputs = [data, cast(p, w, dtype) if floats is None else floats, *rest, *([] if packed is None else [packed])]
         numbers += (0, int(packed is not None), *tiles.params)
         return p.call(RoutineCall("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
-    blocks = p.prepared(w, _weight_packer(transposed, groups, windows, dtype))
+    blocks = p.constant_in_layout(w, _weight_packer(transposed, groups, windows, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks
     if blocks is None and transposed:
         parts = p.reshape(weights, (groups, icg, ocg, math.prod(windows.kernel)))

@@ -72,7 +72,7 @@ class EagerPrimitives:
             loop_nest.run_kernel(kernel, (out, successors, successors), *ufunc_kernels.plan_accumulate(out, axis))
         return out
 
-    def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
+    def arg_extreme(self, which: str, x: Array, axis: int, last: bool) -> Array:
         """The int64 index of the maximum or minimum (``which``: "max" or "min") along ``axis`` (kept with size 1);
         ties: first, or last. A NaN is the extreme, as in NumPy."""
         if ufunc_kernels.supports_arg_reduction(x):
@@ -106,7 +106,7 @@ class EagerPrimitives:
             return out
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
-    def weighted(self, a: Array, b: Array, start: Array | None = None) -> Array:
+    def packed_matmul(self, a: Array, b: Array, start: Array | None = None) -> Array:
         """``matmul`` with a reused ``b``: sums in the order of packed_weights.h if supported, starting from ``start``,
         which broadcasts to the product."""
         if is_packable(a, b):
@@ -225,7 +225,7 @@ class EagerPrimitives:
         """A value that depends only on attributes, shapes and dtypes."""
         return array
 
-    def prepared(self, x: Array, layout: Callable[[Array], Array]) -> Array | None:
+    def constant_in_layout(self, x: Array, layout: Callable[[Array], Array]) -> Array | None:
         """``layout`` of a constant, cached across bindings; None if ``x`` is not constant, and in eager evaluation,
         which reads it once. The caller's fallback on ``x`` must give identical bits."""
         return None

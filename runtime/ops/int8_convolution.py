@@ -57,7 +57,7 @@ def int32_window_sums(p: P, x: T, w: T, groups: int, windows: WindowGeometry) ->
         return None
     if math.prod(w.shape[1:]) > _MAX_EXACT_PRODUCTS:
         return None
-    weights = p.prepared(w, _pack_int32_weights)
+    weights = p.constant_in_layout(w, _pack_int32_weights)
     if weights is None or not weights.size:
         return None
     table, scratch, shape = _geometry(x, w, groups, windows)

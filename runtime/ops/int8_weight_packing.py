@@ -72,7 +72,7 @@ def int32_product(p: P, a: T, b: T) -> T | None:
     """``a @ b`` of 32-bit integers with constant weights that fit into 8 bits; None if not applicable."""
     if not a.dtype == b.dtype == _INT32 or b.ndim != 2 or not a.ndim:
         return None
-    packed = p.prepared(b, pack_int32_weights)
+    packed = p.constant_in_layout(b, pack_int32_weights)
     if packed is None or not packed.size:
         return None
     k, n = b.shape

@@ -70,7 +70,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     per_row, per_column = int(a_zero.size != 1), int(b_zero.size != 1)
     if per_column and not shared:
         b_zero = p.broadcast(b_zero, (*batch, 1, n))
-    packed = p.prepared(columns, pack_weights)
+    packed = p.constant_in_layout(columns, pack_weights)
     scratch = m * (k + int8.TAIL_BYTES) + 8 * m + 256
     if packed is None:
         scratch = scratch + packed_size(k, n)

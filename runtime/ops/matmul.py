@@ -75,7 +75,7 @@ def matmul_product(p: P, a: T, b: T) -> T:
 
 def _to_float32(p: P, x: T) -> T:
     """Convert a narrow float to float32; constants only once."""
-    prepared = p.prepared(x, as_float32)
+    prepared = p.constant_in_layout(x, as_float32)
     return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
 
 

@@ -334,7 +334,7 @@ def matmul_nbits(
             bits,
             block_size,
         )
-        packed = p.prepared(b, layout)
+        packed = p.constant_in_layout(b, layout)
         if packed is None:
             packed = p.constant(layout(require_constant(b)))
         m, blocks = math.prod(a.shape[:-1]), -(-K // block_size)
@@ -449,7 +449,7 @@ def matmul_bnb4(
             got=str(a.shape),
         )
     layout = Bnb4Layout(require_constant(absmax), K, N, block_size, quant_type, bool(transB))
-    weights = p.prepared(b, layout)
+    weights = p.constant_in_layout(b, layout)
     if weights is None:
         weights = p.constant(layout(require_constant(b)))
     return apply_standard_operator(p, "MatMul", (a, weights))[0]

@@ -86,7 +86,7 @@ def conv(
         raise shape_error("kernel", w.shape, f"has no blocks of {block} channels")
     unblocked_inputs = w.shape[1] < block
     layout = UnblockedKernelLayout(block, unblocked_inputs)
-    weights = p.prepared(w, layout)
+    weights = p.constant_in_layout(w, layout)
     if weights is None:
         weights = _unblock_kernel(p, w, block, unblocked_inputs)
     image = x if unblocked_inputs and attributes.get("group", 1) == 1 else unblock_channels(p, x, block)

@@ -115,7 +115,7 @@ def _hardmax(p: P, x: T, axis: int) -> T:
     positions = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
     if x.size == 0:
         return p.constant(np.zeros(x.shape, x.dtype))
-    is_maximum = p.map(np.equal, p.arg("max", cast(p, x, working_dtype(x.dtype)), axis, False), positions)
+    is_maximum = p.map(np.equal, p.arg_extreme("max", cast(p, x, working_dtype(x.dtype)), axis, False), positions)
     return p.where(is_maximum, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
 
 

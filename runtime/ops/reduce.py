@@ -196,7 +196,7 @@ def _arg_extreme(which: str) -> Callable[..., T]:
                 expected="1 element or more",
                 got=str(x.shape),
             )
-        indices = p.arg(which, cast(p, x, working_dtype(x.dtype)), axis_index, bool(select_last_index))
+        indices = p.arg_extreme(which, cast(p, x, working_dtype(x.dtype)), axis_index, bool(select_last_index))
         return indices if keepdims else p.reshape(indices, _kept_shape(x, (axis_index,), False))
 
     return op
@@ -240,7 +240,7 @@ def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_index: bool = False) -
     flags = (int(largest), int(by_index))
     if count == 1 and x.ndim:
         # 4x faster for rows of 20: vectorized across rows.
-        best = p.arg("max" if largest else "min", data, axis, False)
+        best = p.arg_extreme("max" if largest else "min", data, axis, False)
         values, indices = p.call(RoutineCall("data_movement.top1", outputs, (*numbers, *flags)), [data, best])
         return cast(p, values, x.dtype), indices
     values, indices = p.call(

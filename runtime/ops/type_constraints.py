@@ -1,7 +1,7 @@
 """Type constraints of ONNX operators: groups of inputs and outputs that share a type variable of the schema.
 
 The table is extracted from ``onnx.defs``, whose import takes longer than opening most models;
-tests/unit/runtime/ops/test_type_groups.py compares both.
+tests/unit/runtime/ops/test_type_variables.py compares both.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class MixedTypes:
 
 
 @cache
-def type_groups_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
+def type_variables_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
     """The type groups of an operator: formal inputs (``2+``: that one and all later ones) and outputs."""
     older = next((text for last, text in _OLDER_GROUPS.get(op_type, ()) if version <= last), None)
     text = _newest_version().get(op_type, "") if older is None else older
@@ -151,7 +151,7 @@ class DtypeInference:
             data = next(iter(node.attributes.values()), None)
             if isinstance(data, np.ndarray) and node.outputs:
                 self._set(node.outputs[0], data.dtype)
-        for inputs, outputs in type_groups_of(node.op_type, node.version):
+        for inputs, outputs in type_variables_of(node.op_type, node.version):
             typed = [(value, kind) for value in _values_at(node, inputs) if (kind := self.dtype_of(value)) is not None]
             if len({kind for _, kind in typed}) > 1:
                 first_value = typed[0]

@@ -78,11 +78,11 @@ class PackedProductPrimitives:
         return getattr(self._p, name)
 
     def matmul(self, a: Any, b: Any) -> Any:
-        return self._p.weighted(a, b)
+        return self._p.packed_matmul(a, b)
 
     def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
         """``start + a @ b``."""
-        return self._p.weighted(a, b, start)
+        return self._p.packed_matmul(a, b, start)
 
 
 def is_packable(a: Any, b: Any) -> bool:

@@ -98,24 +98,24 @@ class BatchedPrimitives:
             return self.p.accumulate(ufunc, x, axis)
         return BatchedRows(self.p.accumulate(ufunc, x.batch, axis + 1))
 
-    def arg(self, which: str, x: Any, axis: int, last: bool) -> Any:
+    def arg_extreme(self, which: str, x: Any, axis: int, last: bool) -> Any:
         if not isinstance(x, BatchedRows):
-            return self.p.arg(which, x, axis, last)
-        return BatchedRows(self.p.arg(which, x.batch, axis + 1, last))
+            return self.p.arg_extreme(which, x, axis, last)
+        return BatchedRows(self.p.arg_extreme(which, x.batch, axis + 1, last))
 
     def matmul(self, a: Any, b: Any) -> Any:
         return self._product(self.p.matmul, a, b)
 
-    def weighted(self, a: Any, b: Any, start: Any = None) -> Any:
+    def packed_matmul(self, a: Any, b: Any, start: Any = None) -> Any:
         if start is None or not isinstance(a, BatchedRows):
-            return self._product(self.p.weighted, a, b) if start is None else self.p.weighted(a, b, start)
+            return self._product(self.p.packed_matmul, a, b) if start is None else self.p.packed_matmul(a, b, start)
         shape = (*a.shape[:-1], b.shape[-1])
         if isinstance(start, BatchedRows) or math.prod(start.shape[:-1]) != 1:
             start = self.broadcast(
                 start if isinstance(start, BatchedRows) else BatchedRows(self._as_rows(start)), shape
             )
             start = self.p.reshape(start.batch, (self.count * math.prod(shape[:-1]), shape[-1]))
-        return self._product(lambda a, b: self.p.weighted(a, b, start), a, b)
+        return self._product(lambda a, b: self.p.packed_matmul(a, b, start), a, b)
 
     def _as_rows(self, x: Any) -> Any:
         """Broadcast a loop-invariant tensor to all iterations."""
@@ -200,8 +200,8 @@ class BatchedPrimitives:
     def constant(self, array: Array) -> Any:
         return self.p.constant(array)
 
-    def prepared(self, x: Any, layout: Callable[[Array], Array]) -> Any:
-        return None if isinstance(x, BatchedRows) else self.p.prepared(x, layout)
+    def constant_in_layout(self, x: Any, layout: Callable[[Array], Array]) -> Any:
+        return None if isinstance(x, BatchedRows) else self.p.constant_in_layout(x, layout)
 
     def integers(self, x: Any) -> tuple[int, ...]:
         if isinstance(x, BatchedRows):

@@ -52,22 +52,22 @@ class CallEmitter:
 
     # -- memory
 
-    def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
+    def _allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
         shape = tuple(map(symbolic_or_int, shape))
-        return self._temp(math.prod(shape) * dtype.itemsize, shape, dtype)
+        return self._add_temp(math.prod(shape) * dtype.itemsize, shape, dtype)
 
-    def _temp(
+    def _add_temp(
         self, memory: Array | int | VaryingIntegers, shape: Shape, dtype: np.dtype[Any], known: Array | None = None
     ) -> Buffer:
         self.temps.append(memory)
         return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize), known=known)
 
     def emit_copy(self, x: Buffer) -> Buffer:
-        out = self._new(x.shape, x.dtype)
+        out = self._allocate(x.shape, x.dtype)
         self.emit_elementwise(ufunc_kernels.copy_kernel(x.dtype), (x,), out)
         return out
 
-    def _contiguous(self, x: Buffer) -> Buffer:
+    def _as_contiguous(self, x: Buffer) -> Buffer:
         return x if x.contiguous else self.emit_copy(x)
 
     # -- calls
@@ -94,15 +94,15 @@ class CallEmitter:
         if not kernel.exact and not ufunc_kernels.has_contiguous_steps(
             plan_loops(shape, shapes_and_strides(inputs))[1], inputs
         ):
-            inputs = tuple(map(self._contiguous, inputs))
-        out = self._new(shape, kernel.out)
+            inputs = tuple(map(self._as_contiguous, inputs))
+        out = self._allocate(shape, kernel.out)
         self.emit_elementwise(kernel, inputs, out)
         return out
 
     def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NoNativeKernel
-        out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+        out = self._allocate(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
         self.emit_elementwise(ufunc_kernels.where_kernel(a.dtype), (condition, a, b), out)
         return out
 
@@ -112,7 +112,7 @@ class CallEmitter:
         if x.known is not None:  # convert constants at bind time
             return self.constant(_EAGER.cast(x.known, dtype))
         kernel = _require_kernel(ufunc_kernels.cast_kernel(x.dtype, dtype))
-        out = self._new(x.shape, dtype)
+        out = self._allocate(x.shape, dtype)
         self.emit_elementwise(kernel, (x,), out)
         return out
 
@@ -121,7 +121,7 @@ class CallEmitter:
             return self.emit_copy(x)
         kernel = _require_kernel(ufunc_kernels.reduction_kernel(ufunc, x.dtype))
         kept_shape = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
-        out = self._new(kept_shape, x.dtype)
+        out = self._allocate(kept_shape, x.dtype)
         if ufunc in IDENTITY:
             start = self.constant(np.array(IDENTITY[ufunc](x.dtype), x.dtype))
         elif x.size:  # the first element may be counted twice
@@ -144,11 +144,11 @@ class CallEmitter:
         self.calls.append(CallSpec(kernel, (out, successors, successors), *ufunc_kernels.plan_accumulate(out, axis)))
         return out
 
-    def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
+    def arg_extreme(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
         if not ufunc_kernels.supports_arg_reduction(x):
             raise NoNativeKernel
-        x = self._contiguous(x)
-        out = self._new(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
+        x = self._as_contiguous(x)
+        out = self._allocate(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
         self.cost += x.size * 2
         extra = ufunc_kernels.arg_reduction_params(which, x, axis, last)
         self.calls.append(CallSpec(ufunc_kernels.driver_kernel("arg", out.dtype), (x, out), extra=extra))
@@ -169,22 +169,22 @@ class CallEmitter:
             and loop_nest.copies_columns(kernel, a2.shape[-2], *b2.shape[-2:])
         ):
             b2 = self.constant(b2.known)
-        out = self._new(shape, kernel.out)
+        out = self._allocate(shape, kernel.out)
         if out.size:
             self.cost += 20 + approximate_quotient(out.size * a2.shape[-1], 8)
             self.calls.append(CallSpec(kernel, (a2, b2, out), *ufunc_kernels.plan_product(a2, b2, out)))
         return self.reshape(out, shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
-    def weighted(self, a: Buffer, b: Buffer, start: Buffer | None = None) -> Buffer:
+    def packed_matmul(self, a: Buffer, b: Buffer, start: Buffer | None = None) -> Buffer:
         if not is_packable(a, b):
             result = self.matmul(a, b)
             return result if start is None else self.map(np.add, result, start)
         k, n = b.shape
-        a = self._contiguous(a)
+        a = self._as_contiguous(a)
         packed = b.known is not None
-        b = self._contiguous(b) if b.known is None else self._packed_weights(b, b.known, current_extent(a.size) // k)
+        b = self._as_contiguous(b) if b.known is None else self._packed_weights(b, b.known, current_extent(a.size) // k)
         storage_code = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
-        out = self._new((*a.shape[:-1], n), a.dtype)
+        out = self._allocate((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + approximate_quotient(a.size * n, 16)
         kernel = ufunc_kernels.driver_kernel("panels", a.dtype)
         step = 0
@@ -198,7 +198,7 @@ class CallEmitter:
         """Rows along the last axis and their stride in elements; a copy if not uniform."""
         size, outer_axes = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
         if len(outer_axes) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in outer_axes):
-            x = self._contiguous(x)
+            x = self._as_contiguous(x)
             return x, x.shape[-1]
         return x, x.strides[outer_axes[0]] // size if outer_axes else 0
 
@@ -218,7 +218,7 @@ class CallEmitter:
         shape = tuple(symbolic_or_int(extent) for extent in shape)
         if math.prod(shape) != x.size:
             raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
-        x = self._contiguous(x)
+        x = self._as_contiguous(x)
         known = None if x.known is None else x.known.reshape(shape)
         return x.view(shape, strides_of(shape, x.dtype.itemsize), known=known)
 
@@ -286,15 +286,15 @@ class CallEmitter:
         self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
     ) -> tuple[Buffer, Sequence[Piece]]:
         """The target buffer, and the pieces that still have to be copied."""
-        return self._new(shape, dtype), pieces
+        return self._allocate(shape, dtype), pieces
 
     def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
         if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
             raise NoNativeKernel
         if indices.known is not None and indices.size == 1:
             return self._constant_row(x, int(indices.known.reshape(())), axis, indices.shape)
-        x, indices = self._contiguous(x), self._contiguous(indices)
-        out = self._new((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+        x, indices = self._as_contiguous(x), self._as_contiguous(indices)
+        out = self._allocate((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
         if indices.size and math.prod(x.shape[:axis]):
             block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
             extra = (math.prod(x.shape[:axis]), x.shape[axis], block, indices.size, indices.dtype.itemsize)
@@ -324,15 +324,15 @@ class CallEmitter:
         strided = [
             x if ufunc_kernels.has_contiguous_rows(x) else self.emit_copy(x) for x in inputs[: routine.strided_inputs]
         ]
-        arguments = [*strided, *(self._contiguous(x) for x in inputs[routine.strided_inputs :])]
-        results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
+        arguments = [*strided, *(self._as_contiguous(x) for x in inputs[routine.strided_inputs :])]
+        results = tuple([self._allocate(shape, dtype) for shape, dtype in routine.outputs])
         growing_axes, scratch = routine.growing_axes, routine.scratch_bytes
         if growing_axes and any(
             size > MAX_DYNAMIC_RESULT_BYTES for size in (scratch, *(x.size * x.dtype.itemsize for x in results))
         ):
             raise NoNativeKernel
-        count = [self._new((), np.dtype(np.int64))] if growing_axes else []
-        memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
+        count = [self._allocate((), np.dtype(np.int64))] if growing_axes else []
+        memory = [self._allocate((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
         kernel, steps = ufunc_kernels.routine_kernel(routine.name), ufunc_kernels.row_strides(strided)
@@ -351,12 +351,12 @@ class CallEmitter:
     ) -> Buffer:
         """Call a function of kernels/routines/sequences, only if ``emits``: in Python a sequence is a list.
         ``output``: shape and dtype of a tensor result; None: the result is a sequence."""
-        arguments = [x if isinstance(x, SequenceBuffer) else self._contiguous(x) for x in inputs]
+        arguments = [x if isinstance(x, SequenceBuffer) else self._as_contiguous(x) for x in inputs]
         # Operations on a temporary sequence of the same node work in place.
         temporaries = (x for x in arguments if isinstance(x, SequenceBuffer) and x.kind == "temp")
         result: Buffer | None = next(temporaries, None)
         if output is not None:
-            result = self._new(*output)
+            result = self._allocate(*output)
         elif result is None:
             self.temps.append(np.dtype(np.intp).itemsize)
             result = SequenceBuffer("temp", len(self.temps) - 1, OBJECT_DTYPE, (), ())
@@ -374,16 +374,16 @@ class CallEmitter:
         if array.dtype.hasobject:
             raise NoNativeKernel
         array = np.ascontiguousarray(array).reshape(np.shape(array))
-        return self._temp(array, array.shape, array.dtype, array)
+        return self._add_temp(array, array.shape, array.dtype, array)
 
-    def prepared(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
+    def constant_in_layout(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
         return None if x.known is None else self.constant(cached_layout(x.known, layout))
 
     def numbers(self, values: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
         if not any_symbolic(values):
             return self.constant(np.array(values, dtype).reshape(tuple(shape)))
         memory = VaryingIntegers(tuple(values))
-        return self.cast(self._temp(memory, tuple(shape), np.dtype(np.int64)), dtype)
+        return self.cast(self._add_temp(memory, tuple(shape), np.dtype(np.int64)), dtype)
 
 
 def _require_kernel(kernel: kernels.Kernel | None) -> kernels.Kernel:

@@ -101,10 +101,10 @@ class RowSource:
         """The view of the outer tensor as rows; only the shape of ``index`` is used."""
         if self.sliced is not None:
             return partial(slice_parts, sliced=self.sliced, where=where)
-        return partial(_gathered, axis=self.axis, ndim=index.ndim)
+        return partial(_gathered_rows, axis=self.axis, ndim=index.ndim)
 
 
-def _gathered(x: Array, axis: int, ndim: int) -> Array:
+def _gathered_rows(x: Array, axis: int, ndim: int) -> Array:
     axis = normalize_axis(axis, x.ndim)
     rows = np.moveaxis(x, axis, 0)
     return np.expand_dims(rows, tuple(range(axis + 1, axis + 1 + ndim)))
@@ -170,11 +170,11 @@ class HoistableFinder:
         self.chains = [chain for chain in map(self._product_chain, products) if chain is not None]
         return bool(self.chains)
 
-    def _op(self, node: Node) -> ResolvedOperator:
+    def _resolved_operator(self, node: Node) -> ResolvedOperator:
         assert isinstance(node, Operation)
         return resolve(node, self.system)
 
-    def _inside(self, values: Iterable[Value | None]) -> bool:
+    def _any_inside(self, values: Iterable[Value | None]) -> bool:
         return not self.inside.isdisjoint(values)
 
     def _split_cell(self, cell: Node) -> list[ResolvedOperation]:
@@ -183,12 +183,12 @@ class HoistableFinder:
 
         states = STATE_COUNTS[cell.op_type.lower()]
         weights = cell.inputs[1 + states :]
-        if len(weights) < 2 or self._inside(weights):
+        if len(weights) < 2 or self._any_inside(weights):
             return []
         x = cell.inputs[0]
         if x not in self.rows:
             return []
-        op = self._op(cell)
+        op = self._resolved_operator(cell)
         out = Value(f"{cell.name}_input")
         projection = replace(op, function=partial(project_cell_input, op.function, states))
         product = with_operator(replace(cell, outputs=[out]), projection, [x, *weights])
@@ -199,7 +199,7 @@ class HoistableFinder:
 
     def _is_number(self, node: Node, op_type: str) -> bool:
         """Does a node return the iteration number, in any shape?"""
-        if not node.inputs or node.inputs[0] not in self.numbers or self._inside(node.inputs[1:]):
+        if not node.inputs or node.inputs[0] not in self.numbers or self._any_inside(node.inputs[1:]):
             return False
         if op_type in _CONVERSIONS and isinstance(node, Operation):
             attribute, types = _CONVERSIONS[op_type]
@@ -227,14 +227,14 @@ class HoistableFinder:
         """Does a node compute rows from rows and loop-invariant values?"""
         if self.rows.isdisjoint(node.inputs):
             return False
-        if self._inside(value for value in node.inputs if value not in self.rows):
+        if self._any_inside(value for value in node.inputs if value not in self.rows):
             return False
         if op_type in _PRODUCTS:
             if node.inputs[0] not in self.rows or any(value in self.rows for value in node.inputs[1:]):
                 return False
         elif op_type not in _ROWWISE_EXACT:
             return False
-        op = self._op(node)
+        op = self._resolved_operator(node)
         return op.native and op.pure
 
     def _product_chain(self, product: Node) -> HoistedChain | None:
@@ -244,10 +244,10 @@ class HoistableFinder:
             return None
         nodes: dict[Node, None] = {}
         sources: dict[Value, RowSource] = {}
-        self._collect(product, nodes, sources)
+        self._collect_chain(product, nodes, sources)
         return HoistedChain(list(nodes), list(sources.values()))
 
-    def _collect(self, node: Node, nodes: dict[Node, None], sources: dict[Value, RowSource]) -> None:
+    def _collect_chain(self, node: Node, nodes: dict[Node, None], sources: dict[Value, RowSource]) -> None:
         stack: list[tuple[Node, bool]] = [(node, False)]
         while stack:
             node, is_visited = stack.pop()
@@ -273,7 +273,7 @@ class HoistableFinder:
     def node(self, chain: HoistedChain, number: Value) -> ResolvedOperation:
         """The batched node of a chain. ``number``: the iteration number."""
         loop, last = self.loop, chain.nodes[-1]
-        steps = [(self._op(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
+        steps = [(self._resolved_operator(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
         others = list(dict.fromkeys(v for _, inputs, _ in steps for v in inputs if v is not None and v not in rows))
         batch = BatchOperator(
@@ -329,4 +329,4 @@ class _RowExactProducts(PackedProductPrimitives):
     def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
         if b.known is None or not is_packable(a.batch if isinstance(a, BatchedRows) else a, b):
             raise NoNativeKernel
-        return self._p.weighted(a, b, start)
+        return self._p.packed_matmul(a, b, start)

@@ -138,7 +138,7 @@ class OperatorBinder(CallEmitter):
         if self.growth_target is None:
             return super()._assembly_target(shape, dtype, pieces)
         slot, capacity = self.growth_target
-        memory = self._new(shape_with_capacity(tuple(shape), capacity), dtype)
+        memory = self._allocate(shape_with_capacity(tuple(shape), capacity), dtype)
         out = GrowableBuffer("temp", memory.index, dtype, tuple(shape), memory.strides, capacity=capacity)
         target_input = next(i for i in self.inputs if i is not None and i.slot == slot)
         self.in_place = target_input.capacity == capacity and pieces[0][0] == target_input.buffer
@@ -167,8 +167,8 @@ class OperatorBinder(CallEmitter):
             return self._slice_along(x, axis, first, stop)
         if start.dtype.kind != "i" or end.dtype.kind != "i" or min(start.dtype.itemsize, end.dtype.itemsize) < 4:
             raise NoNativeKernel
-        x = self._contiguous(x)
-        out = self._new(shape, x.dtype)
+        x = self._as_contiguous(x)
+        out = self._allocate(shape, x.dtype)
         block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
         outer = math.prod(x.shape[:axis])
         extra = (outer, length, block, extent, start.dtype.itemsize, end.dtype.itemsize)
@@ -237,7 +237,7 @@ class OperatorBinder(CallEmitter):
         prior, cost = self.calls, self.cost
         self.calls = []
         part = step(self, self._parts(views, 1, False), others)
-        out = self._new(part.shape, part.dtype)
+        out = self._allocate(part.shape, part.dtype)
         self._row(part, out)
         single, self.calls = self.calls, []
         size = _iterations(min(BLOCK_ITERATIONS, count), count, out, others)
@@ -255,8 +255,8 @@ class OperatorBinder(CallEmitter):
         buffers = (iteration,) if trips is None else (iteration, trips)
         dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
         extra = (count, iteration.dtype.itemsize, int(conditional), -1)
-        gate = _special("block", buffers, dims, extra)
-        self.calls = [*prior, gate, *calls, *self.calls, _special("skip", extra=(len(single),)), *single]
+        gate = _driver_call("block", buffers, dims, extra)
+        self.calls = [*prior, gate, *calls, *self.calls, _driver_call("skip", extra=(len(single),)), *single]
         return out
 
     def _emit_batch(
@@ -269,7 +269,7 @@ class OperatorBinder(CallEmitter):
         try:
             rows = step(batched, [BatchedRows(part) for part in self._parts(views, size, True)], others)
             if batched.is_profitable and isinstance(rows, BatchedRows):
-                batch_rows = self._contiguous(rows.batch)
+                batch_rows = self._as_contiguous(rows.batch)
                 if sum(temp for temp in self.temps[temps:] if isinstance(temp, int)) <= MAX_BLOCK_BYTES:
                     return self.calls, batch_rows
         except NoNativeKernel:
@@ -284,7 +284,7 @@ class OperatorBinder(CallEmitter):
         parts = []
         for view in views:
             shape = (size, *view.shape[1:])
-            part = self._new(shape, view.dtype)
+            part = self._allocate(shape, view.dtype)
             self._row(view.view(shape, view.strides), part)
             self.calls[-1] = replace(self.calls[-1], extra=(view.offset, view.strides[0]))
             parts.append(part if keep_axis else self.reshape(part, view.shape[1:]))
@@ -311,7 +311,7 @@ def _is_count(x: Buffer) -> bool:
     return x.size == 1 and x.dtype in (np.int32, np.int64)
 
 
-def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
+def _driver_call(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
     return CallSpec(ufunc_kernels.driver_kernel(driver, np.dtype(np.int64)), buffers, dims, extra=extra)
 
 

@@ -185,13 +185,14 @@ def compile_graph(graph: Graph) -> Plan:
         # Validates the inputs and attributes of nodes before other code reads them.
         if isinstance(node, Operation):
             compiler.ops[node] = resolve_or_refuse(node, graph.system)
-    compiler.graph(graph, -1, MAIN)
+    compiler.compile_graph(graph, -1, MAIN)
     plan = compiler.plan
     plan.code.append(Instruction(Opcode.END))
     plan.inputs = [(value, plan.slot_of[value]) for value in graph.inputs]
     names = graph.output_names or [value.name for value in graph.outputs]
     plan.outputs = [
-        (name, compiler.slot(value, "the model's outputs")) for name, value in zip(names, graph.outputs, strict=True)
+        (name, compiler.slot_read_by(value, "the model's outputs"))
+        for name, value in zip(names, graph.outputs, strict=True)
     ]
     return plan
 
@@ -213,7 +214,7 @@ class PlanCompiler:
                 self.plan.constants.append((slot, value.constant))
         return slot
 
-    def slot(self, value: Value, user: Node | str) -> int:
+    def slot_read_by(self, value: Value, user: Node | str) -> int:
         if value.constant is not None:
             return self.add_slot(value)
         if value not in self.plan.slot_of:
@@ -223,32 +224,32 @@ class PlanCompiler:
             )
         return self.plan.slot_of[value]
 
-    def optional_slot(self, value: Value | None, user: Node | str) -> int:
-        return -1 if value is None else self.slot(value, user)
+    def optional_slot_read_by(self, value: Value | None, user: Node | str) -> int:
+        return -1 if value is None else self.slot_read_by(value, user)
 
     def emit(self, instruction: Instruction, inside: int) -> int:
         instruction.inside = inside
         self.plan.code.append(instruction)
         return len(self.plan.code) - 1
 
-    def graph(self, graph: Graph, inside: int, path: str) -> None:
+    def compile_graph(self, graph: Graph, inside: int, path: str) -> None:
         for value in (*graph.inputs, *graph.constants):
             self.add_slot(value)
-        self.nodes(graph.nodes, inside, path)
+        self.compile_nodes(graph.nodes, inside, path)
 
-    def nodes(self, nodes: Sequence[Node], inside: int, path: str) -> None:
+    def compile_nodes(self, nodes: Sequence[Node], inside: int, path: str) -> None:
         for node in nodes:
             if isinstance(node, Loop):
-                self.loop(node, inside, path)
+                self.compile_loop(node, inside, path)
             elif isinstance(node, If):
-                self.branch(node, inside, path)
+                self.compile_if(node, inside, path)
             elif isinstance(node, Operation):
-                self.operation(node, inside)
+                self.compile_operation(node, inside)
 
-    def operation(self, node: Operation, inside: int) -> None:
-        instruction = self.instruction(node, node, inside)
+    def compile_operation(self, node: Operation, inside: int) -> None:
+        instruction = self.make_instruction(node, node, inside)
         if node in self.hoisted:
-            instruction.hoisted = self.instruction(node, self.hoisted[node], inside)
+            instruction.hoisted = self.make_instruction(node, self.hoisted[node], inside)
         instruction.once = self.run_once_loop(instruction, inside)
         self.emit(instruction, inside)
 
@@ -266,10 +267,10 @@ class PlanCompiler:
             inside = self.plan.loops[inside].parent
         return inside
 
-    def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
+    def make_instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
         """The instruction that runs ``run`` in place of ``node``."""
         system = self.plan.graph.system
-        inputs = [-1 if value is None else self.slot(value, node) for value in run.inputs]
+        inputs = [-1 if value is None else self.slot_read_by(value, node) for value in run.inputs]
         settled = self.plan.constant_values
         is_constant = [value is None or value.constant is not None or value in settled for value in run.inputs]
         op = self.ops.get(run) or resolve(run, system)
@@ -279,10 +280,10 @@ class PlanCompiler:
         outputs = [-1 if value is None else self.add_slot(value) for value in node.outputs]
         return Instruction(Opcode.NODE, node, op, tuple(inputs), tuple(outputs), inside=inside)
 
-    def branch(self, node: If, inside: int, path: str) -> None:
+    def compile_if(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
-        start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot(condition, node),)), inside)
+        start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot_read_by(condition, node),)), inside)
         outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
@@ -293,31 +294,32 @@ class PlanCompiler:
         ):
             if kind is Opcode.JOIN:
                 self.plan.code[start].target = len(self.plan.code)
-            self.graph(branch, inside, f"{path} ▸ {node.name} ({branch_name})")
+            self.compile_graph(branch, inside, f"{path} ▸ {node.name} ({branch_name})")
             moves = tuple(
-                (self.slot(value, f"{node.describe()}, its {branch_name} branch"), out)
+                (self.slot_read_by(value, f"{node.describe()}, its {branch_name} branch"), out)
                 for value, out in zip(branch.outputs, outputs, strict=True)
                 if out >= 0
             )
             ends.append(self.emit(Instruction(kind, node, outputs=outputs, moves=moves), inside))
         self.plan.code[ends[0]].target = ends[1] + 1
 
-    def loop(self, node: Loop, inside: int, path: str) -> None:
+    def compile_loop(self, node: Loop, inside: int, path: str) -> None:
         loop_text = node.describe()
         plan = LoopPlan(node, len(self.plan.loops), inside, f"{path} ▸ {node.name}")
         self.plan.loops.append(plan)
-        plan.trip_count = self.optional_slot(node.trip_count, loop_text)
-        plan.initial_condition = self.optional_slot(node.initial_condition, loop_text)
+        plan.trip_count = self.optional_slot_read_by(node.trip_count, loop_text)
+        plan.initial_condition = self.optional_slot_read_by(node.initial_condition, loop_text)
         initials = [
-            self.slot(edge.initial, loop_text) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
+            self.slot_read_by(edge.initial, loop_text) if isinstance(edge.initial, Value) else -1
+            for edge in node.back_edges
         ]
-        slices = [self.slot(sliced.outer, loop_text) for sliced in node.sliced_inputs]
+        slices = [self.slot_read_by(sliced.outer, loop_text) for sliced in node.sliced_inputs]
         for edge in node.back_edges:
             if isinstance(edge.initial, SlicedInput):
-                slices.append(self.slot(edge.initial.outer, loop_text))
+                slices.append(self.slot_read_by(edge.initial.outer, loop_text))
         for invariant in node.invariants:
-            self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, loop_text)
-        lengths = [self.optional_slot(scan.length, loop_text) for scan in node.scan_outputs]
+            self.plan.slot_of[invariant.inner] = self.slot_read_by(invariant.outer, loop_text)
+        lengths = [self.optional_slot_read_by(scan.length, loop_text) for scan in node.scan_outputs]
         reads = (plan.trip_count, plan.initial_condition, *initials, *slices, *lengths)
         plan.enter = self.emit(
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
@@ -336,37 +338,37 @@ class PlanCompiler:
         for value in (*node.body.inputs, *node.body.constants):
             self.add_slot(value)
         if node.condition_node_count is not None:
-            self.nodes(node.body.nodes[: node.condition_node_count], plan.index, plan.path)
+            self.compile_nodes(node.body.nodes[: node.condition_node_count], plan.index, plan.path)
             self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
         plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
-        self.nodes(node.body.nodes[node.condition_node_count or 0 :], plan.index, plan.path)
-        plan.condition = self.optional_slot(node.condition, loop_text)
-        plan.condition_input = self.optional_slot(node.condition_input, loop_text)
+        self.compile_nodes(node.body.nodes[node.condition_node_count or 0 :], plan.index, plan.path)
+        plan.condition = self.optional_slot_read_by(node.condition, loop_text)
+        plan.condition_input = self.optional_slot_read_by(node.condition_input, loop_text)
         ignored = None if node.condition_input is None else node.ignored_condition
-        plan.yielded = self.optional_slot(
+        plan.yielded = self.optional_slot_read_by(
             (node.condition if node.condition_node_count is None else None) or ignored, loop_text
         )
-        plan.iteration = self.optional_slot(number if batched else node.iteration, loop_text)
-        self.ports(plan, initials, loop_text)
+        plan.iteration = self.optional_slot_read_by(number if batched else node.iteration, loop_text)
+        self.plan_loop_ports(plan, initials, loop_text)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
         self.varies.update((self.add_slot(value), inside) for value in node.outputs if value is not None)
         plan.last_values = [self.last_value(plan, output, loop_text) for output in node.last_values]
         plan.scans = [
-            ScanPlan(s, self.slot(s.result, loop_text), self.add_slot(s.outer), length)
+            ScanPlan(s, self.slot_read_by(s.result, loop_text), self.add_slot(s.outer), length)
             for s, length in zip(node.scan_outputs, lengths, strict=True)
         ]
         outputs = (*(last.outer for last in plan.last_values), *(scan.outer for scan in plan.scans))
         plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
-    def ports(self, plan: LoopPlan, initials: list[int], loop_text: str) -> None:
+    def plan_loop_ports(self, plan: LoopPlan, initials: list[int], loop_text: str) -> None:
         node = plan.loop
         # Values computed once per entry must not be moved.
         swappable = {
             value
             for inner in node.body.nodes
             for value in inner.outputs
-            if value is not None and self.varies[self.slot(value, loop_text)] == plan.index
+            if value is not None and self.varies[self.slot_read_by(value, loop_text)] == plan.index
         }
         # Values for the next condition are computed before the carried values are read.
         swappable.difference_update(
@@ -378,14 +380,14 @@ class PlanCompiler:
                 EdgePlan(
                     edge,
                     initial,
-                    self.slot(edge.param, loop_text),
-                    self.slot(edge.result, loop_text),
+                    self.slot_read_by(edge.param, loop_text),
+                    self.slot_read_by(edge.result, loop_text),
                     edge.result in swappable and results.count(edge.result) == 1,
                     edge.initial if isinstance(edge.initial, SlicedInput) else None,
                 )
             )
         plan.slices = [
-            SlicePlan(sliced, self.slot(sliced.outer, loop_text), self.slot(sliced.inner, loop_text))
+            SlicePlan(sliced, self.slot_read_by(sliced.outer, loop_text), self.slot_read_by(sliced.inner, loop_text))
             for sliced in node.sliced_inputs
         ]
 
@@ -403,7 +405,7 @@ class PlanCompiler:
     def last_value(self, plan: LoopPlan, output: LastValueOutput, loop_text: str) -> LastValuePlan:
         edges = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
         index = next((k for k, e in enumerate(plan.edges) if e.edge in edges), -1)
-        source = plan.edges[index].param if index >= 0 else self.slot(output.result, loop_text)
+        source = plan.edges[index].param if index >= 0 else self.slot_read_by(output.result, loop_text)
         inputs = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
         if index < 0 and source in inputs:
             copy_slot = self.add_slot(Value(f"{output.result.name}", output.result.type))

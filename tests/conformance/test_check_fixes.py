@@ -188,8 +188,8 @@ def test_a_fix_that_changes_results_is_not_written(tmp_path: Path, monkeypatch: 
         node.op_type = "Mul"
         original(edit)
 
-    original = body_fixes._sort
-    monkeypatch.setattr(body_fixes, "_sort", wrong_order)
+    original = body_fixes._sort_nodes
+    monkeypatch.setattr(body_fixes, "_sort_nodes", wrong_order)
     path, _ = save(case, tmp_path)
     model = loopdbg.load(path)
     result = fix_model(open_editable(path), model, case.targets, [{**case.inputs, "v": np.float32(3)}], 5.0)

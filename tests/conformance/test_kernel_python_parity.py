@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import start_engine
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value, ValueType
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.registry import OperatorDefinition, resolve
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import start_engine
 
 from .operator_cases import INTEGER_TYPES, Array, OperatorCase, OperatorRow, special_values
 from .operator_table import ROWS, definitions

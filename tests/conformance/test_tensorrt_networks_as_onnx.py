@@ -16,7 +16,7 @@ from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.peers.onnx_writer import model_with_trajectories
 from loopdbg.debugger.peers.process import Peer
-from loopdbg.debugger.peers.tensorrt_operators import supported_operators
+from loopdbg.debugger.peers.tensorrt_operators_to_onnx import supported_operators
 from loopdbg.debugger.peers.tensorrt_to_onnx import as_onnx
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.tensorrt.network_lowering import lower_network

@@ -215,7 +215,7 @@ def fuzz(
 
     # Workers are forked from here, with everything imported.
     for command in COMMANDS.values():
-        command.load()
+        command.import_implementation()
     importlib.import_module("onnx.reference")
     table = load_mutators()
     for name in names:  # data that a mutator computes once is computed here

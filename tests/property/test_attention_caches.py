@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxruntime_peer
 from differential_testing import check_all_modes
-from engine_tiers import requires_optimizer
 from hypothesis_settings import example_settings
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import requires_optimizer
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_graph_writer import BOOL, F32, I64, value_info
 from text_models import load_proto

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
-from engine_tiers import optimizer_attribute
 from engine_walks import WalkMove, check_stops_agree, disable_fusion, walk_strategy
 from fusion_checks import bits_equal, check_hooks_agree, run_node_by_node
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import optimizer_attribute
 from strategies.view_loops import programs
 from text_models import model
 

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from differential_testing import check_all_modes
-from engine_tiers import optimizer_attribute
 from engine_walks import WalkMove, check_stops_agree, disable_fusion, walk_strategy
 from fusion_checks import bits_equal, check_hooks_agree, run_node_by_node
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.optimized.copy_elision import copy_elision
 from loopdbg.runtime.engine.optimized.shape_ranges import range_bindings
+from optimizer_access import optimizer_attribute
 from strategies.draws import SeededChoices
 from strategies.growing_caches import programs
 from text_models import model

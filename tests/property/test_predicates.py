@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import resume
-from engine_tiers import optimizer_attribute, set_optimizer_options
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import optimizer_attribute, set_optimizer_options
 from strategies.scalar_loops import programs
 from text_models import model
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
-from engine_tiers import optimizer_attribute, optimizer_of, set_optimizer_options
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
+from optimizer_access import optimizer_attribute, optimizer_of, set_optimizer_options
 from strategies.scalar_loops import programs
 from strategies.vector_loops import vector_programs
 from tensorrt_networks import NetworkBuilder, Op, output_of

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume, step, visible_state
-from engine_tiers import set_optimizer_options
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import set_optimizer_options
 from strategies.scalar_loops import programs
 from text_models import model
 

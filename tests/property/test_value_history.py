@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import loopdbg
 from comparable_values import all_exact_bits
 from engine_state import resume
-from engine_tiers import set_optimizer_options
 from history_checks import check_histories, collect_statistics, observe_all_loops
 from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import set_optimizer_options
 from random_program_checks import load_program
 from strategies import scalar_loops, varying_lengths
 from strategies.program import Program

@@ -11,12 +11,18 @@ RANDOM = np.random.default_rng(0)
 STEPS, BATCH, SIZE, HIDDEN = 5, 2, 3, 4
 
 
-def tensor_text(name: str, *shape: int) -> str:
+def random_initializer_text(name: str, *shape: int) -> str:
     values = RANDOM.uniform(-1, 1, shape).astype(np.float32).ravel().tolist()
     return f"float[{','.join(map(str, shape))}] {name} = {{{', '.join(f'{v:.6g}' for v in values)}}}"
 
 
-WEIGHTS = ", ".join([tensor_text("W", 1, 12, SIZE), tensor_text("R", 1, 12, HIDDEN), tensor_text("B", 1, 24)])
+WEIGHTS = ", ".join(
+    [
+        random_initializer_text("W", 1, 12, SIZE),
+        random_initializer_text("R", 1, 12, HIDDEN),
+        random_initializer_text("B", 1, 24),
+    ]
+)
 GRU = f"""g (float[{STEPS},{BATCH},{SIZE}] x) => (float[{STEPS},1,{BATCH},{HIDDEN}] y)
 <{WEIGHTS}, int32[2] lens = {{5, 5}}> {{
   y, last = GRU <hidden_size = {HIDDEN}> (x, W, R, B, lens)

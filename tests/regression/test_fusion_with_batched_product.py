@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine_tiers import optimizer_of
 from fusion_checks import check_fused_run
+from optimizer_access import optimizer_of
 from text_models import text_with_initializers
 
 

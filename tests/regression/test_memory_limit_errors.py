@@ -13,7 +13,7 @@ import pytest
 
 import loopdbg
 from cli_runner import save_text_model, start_cli, wait_for_exit
-from engine_tiers import requires_optimizer
+from optimizer_access import requires_optimizer
 from text_models import model
 
 SCAN = """g (int64 n, bool go) => (float[m,k] y) {

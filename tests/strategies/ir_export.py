@@ -35,7 +35,7 @@ def write_ir(program: Program, path: Path) -> Path:
     """Write ``path`` (an .xml) and the .bin next to it."""
     net = _IrExporter(bytearray())
     ports = {value: net.parameter(value) for value in program.inputs}
-    net.write(program.body, ports)
+    net.add_body_layers(program.body, ports)
     for k, value in enumerate(program.outputs):
         net.output(ports[value], f"out{k}", value.type)
     path.write_text(f'<?xml version="1.0"?>\n<net name="g" version="11">{net.text()}</net>\n')
@@ -103,7 +103,7 @@ class _IrExporter:
         )
         return number, 0
 
-    def write(self, body: ProgramBody, ports: dict[ProgramValue, Port]) -> None:
+    def add_body_layers(self, body: ProgramBody, ports: dict[ProgramValue, Port]) -> None:
         for node in body.nodes:
             if isinstance(node, ProgramLoop):
                 self._loop(node, ports)
@@ -184,7 +184,7 @@ class _IrExporter:
         for value in free_values(loop.body, loop.params, loop.results):
             inner[value] = body.parameter(ProgramValue(f"{value.name}_in_{loop.name}", value.type))
             into(ports[value], value)
-        body.write(loop.body, inner)
+        body.add_body_layers(loop.body, inner)
         if loop.number is not None:
             entries.append(
                 f'<input external_port_id="-1" internal_layer_id="{inner[loop.number][0]}" '

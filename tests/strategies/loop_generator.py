@@ -69,7 +69,7 @@ class LoopGenerator(NodeGenerator):
             fits = inner.values_where(lambda v: v.type == wanted.type)
             bodies.append(inner.body)
             results.append([self.prefer_recent(fits)])
-        output = self.value("if", wanted.type.dtype, wanted.type.shape)
+        output = self.new_value("if", wanted.type.dtype, wanted.type.shape)
         scope.add(ProgramIf(self.name("If"), condition, bodies[0], bodies[1], (results[0], results[1]), [output]))
         return True
 
@@ -127,13 +127,13 @@ class LoopGenerator(NodeGenerator):
             yes = next(v for v in scope.values if v.name == "yes")
             loop.initial = self.prefer_recent(flags) if self.draw.chance(40) else yes
         if loop.kind == "Loop":
-            loop.number = self.value("i", "int64")
-            loop.condition = self.value("cond", "bool")
+            loop.number = self.new_value("i", "int64")
+            loop.condition = self.new_value("cond", "bool")
             inner.values.append(loop.number)
             if "condition" in self.features:
                 inner.values.append(loop.condition)
         elif self.draw.chance(70):
-            loop.number = self.value("i", self.draw.pick(("int64", "int32")), self.draw.pick(((), (1,))))
+            loop.number = self.new_value("i", self.draw.pick(("int64", "int32")), self.draw.pick(((), (1,))))
             inner.values.append(loop.number)
         if hot and depth > 0 and self.draw.chance(50):
             loop.initial = None
@@ -152,7 +152,7 @@ class LoopGenerator(NodeGenerator):
         for outer in chosen:
             shape = outer.type.shape
             element = (1, *shape[1:]) if keep else shape[1:]
-            param = self.value("part", outer.type.dtype, element)
+            param = self.new_value("part", outer.type.dtype, element)
             loop.sliced.append(ProgramSlicedInput(outer, param, 0, self.draw.chance(30), keep))
             inner.values.append(param)
 
@@ -177,8 +177,8 @@ class LoopGenerator(NodeGenerator):
                 (self.token(inner) if may_change else d) if isinstance(d, str) or (k == 0 and grows) else d
                 for k, d in enumerate(shape)
             )
-        param = self.value("p", initial.type.dtype, shape)
-        output = self.value("last", initial.type.dtype, self.outer_shape(shape, scope, inner))
+        param = self.new_value("p", initial.type.dtype, shape)
+        output = self.new_value("last", initial.type.dtype, self.outer_shape(shape, scope, inner))
         loop.carried.append(ProgramCarriedValue(initial, param, param, output))
         inner.values.append(param)
 
@@ -265,7 +265,7 @@ class LoopGenerator(NodeGenerator):
                 element = self.emit_identity(inner, element)
             keep = self.openvino
             if keep and not element.type.shape:
-                single = self.value("t", element.type.dtype, (1,))
+                single = self.new_value("t", element.type.dtype, (1,))
                 [element] = inner.add(ProgramNode("Reshape", [element], single, {"shape": (1,)}))
             axis, backwards = 0, False
             if loop.kind == "Scan" or keep:
@@ -278,7 +278,7 @@ class LoopGenerator(NodeGenerator):
                 dims[axis] = length
             else:
                 dims.insert(axis, length)
-            output = self.value("scan", element.type.dtype, tuple(dims))
+            output = self.new_value("scan", element.type.dtype, tuple(dims))
             loop.scanned.append(ProgramScanOutput(element, output, axis, backwards, keep))
 
 

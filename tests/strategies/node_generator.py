@@ -75,7 +75,7 @@ class NodeGenerator:
             scope.varying.add(token)
         return token
 
-    def value(self, prefix: str, dtype: str, shape: Shape = ()) -> ProgramValue:
+    def new_value(self, prefix: str, dtype: str, shape: Shape = ()) -> ProgramValue:
         return ProgramValue(self.name(prefix), ValueType(dtype, shape))
 
     # -- picking
@@ -119,12 +119,12 @@ class NodeGenerator:
         shape: Shape,
         **attributes: Any,
     ) -> ProgramValue:
-        output = self.value("t", dtype, shape)
+        output = self.new_value("t", dtype, shape)
         scope.add(ProgramNode(operator, inputs, output, attributes))
         return output
 
     def constant(self, scope: GeneratorScope, number: Any, dtype: str) -> ProgramValue:
-        output = self.value("c", dtype)
+        output = self.new_value("c", dtype)
         scope.add(ProgramConstant(output, np.array(number, dtype)))
         # No other node may pick it.
         scope.values.remove(output)
@@ -289,7 +289,7 @@ class NodeGenerator:
         """A Gather whose index may be out of bounds."""
         source = self.prefer_recent(scope.values_where(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))
         index = self.prefer_recent(scope.values_where(lambda v: v.type == ValueType("int64")))
-        output = self.value("t", source.type.dtype, source.type.shape[1:])
+        output = self.new_value("t", source.type.dtype, source.type.shape[1:])
         scope.add(ProgramNode("Gather", [source, index], output, {"zeros": self.openvino}))
         return True
 

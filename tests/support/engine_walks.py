@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import finish, resume, step, visible_state
-from engine_tiers import set_optimizer_options
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import set_optimizer_options
 from strategies.draws import ChoiceSource, HypothesisChoices
 
 #: The moves of a user.

@@ -12,7 +12,6 @@ from typing import Any
 import loopdbg
 from comparable_values import all_exact_bits, exact_bits
 from engine_state import CHook, step
-from engine_tiers import set_optimizer_options
 from loopdbg.debugger.session.boundary import Boundary, read_boundary
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.session.stop import Reason
@@ -23,6 +22,7 @@ from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.kernels import thread_pool
 from loopdbg.runtime.run_result import run_totals
+from optimizer_access import set_optimizer_options
 from strategies.draws import ChoiceSource
 
 #: The boundaries of an entry that are inspected: the first ones, and then every n-th.

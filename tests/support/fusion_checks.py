@@ -8,9 +8,9 @@ import numpy as np
 
 import loopdbg
 from comparable_values import all_exact_bits
-from engine_tiers import optimizer_attribute, optimizer_of, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from optimizer_access import optimizer_attribute, optimizer_of, start_engine
 
 
 def group_members(m: loopdbg.Model) -> list[list[str]]:

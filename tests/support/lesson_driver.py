@@ -56,7 +56,7 @@ class LessonDriver:
     @property
     def card(self) -> str:
         """The open card."""
-        return " ".join(self.learner.card_lines())
+        return " ".join(self.learner.open_card_lines())
 
     def open_card(self, kind: str) -> None:
         """Open the card of a kind."""

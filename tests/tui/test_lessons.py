@@ -116,7 +116,7 @@ async def test_do_step_works_by_keys_and_look_step_shows_its_promise(lesson_valu
                 await screen.press("escape")
         assert screen.card.count("✓") == len(steps), screen.card
         await open_card(screen, "Look")
-        promised = re.findall(r"`([^`]+)`", " ".join(screen.lesson.learner.card_lines()))
+        promised = re.findall(r"`([^`]+)`", " ".join(screen.lesson.learner.open_card_lines()))
         for text in promised:
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
@@ -198,7 +198,7 @@ async def test_mode_question_covers_its_listing(size: tuple[int, int]) -> None:
     async with lesson(15, size) as screen:
         await screen.line("card 4")
         drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
-        for line in screen.lesson.learner.card_lines():
+        for line in screen.lesson.learner.open_card_lines():
             assert squeezed(line) in drawn or squeezed(line) in screen.card, line
         assert "trip_count:" in drawn and "Which row of OpenVINO's table" in drawn and "do-while" in drawn
         words = ("while True", "for i in range", "while loop", "for loop", "endless", "ends ", "decides", "no limit")
@@ -217,7 +217,7 @@ async def test_screen_does_not_reveal_the_answer(number: int, card: int) -> None
     """Lesson 4's loop may run no iteration: its outputs are then available at once."""
     async with lesson(number) as screen:
         await screen.line(f"card {card}")
-        assert screen.lesson.card.frozen
+        assert screen.lesson.card.locked
         assert screen.message.startswith("covered until the question is answered") and not screen.detail_line.text
         below = "\n".join(screen.visible_rows()[len(screen.lesson.pane.text.splitlines()) + 3 :])
         assert not any(word in below for word in ("no iteration:", "ended", "trip count is reached")), below
@@ -229,7 +229,7 @@ async def test_screen_does_not_reveal_the_answer(number: int, card: int) -> None
         question = screen.lesson.learner.question
         assert question is not None
         await screen.line(f"answer {question.answer}")  # type: ignore[attr-defined]
-        assert "✓ Right" in screen.card and not screen.lesson.card.frozen
+        assert "✓ Right" in screen.card and not screen.lesson.card.locked
         assert "G picture" in str(screen.lesson.pane.border_subtitle)
         await screen.press("G")
         assert isinstance(screen.app.screen, GraphScreen)

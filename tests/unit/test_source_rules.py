@@ -56,7 +56,7 @@ def test_sections_that_are_cited_exist() -> None:
 #: What else may write: where, the call, and why it cannot leave half a file under a name that someone gave.
 OTHER_WRITERS = {
     ("runtime/modelfile/scratch_folder.py", "path: tempfile.TemporaryDirectory"): "a scratch folder",
-    ("runtime/modelfile/scratch_folder.py", "write: (self.path / DATA_FILE).open"): "a scratch folder",
+    ("runtime/modelfile/scratch_folder.py", "append_array: (self.path / DATA_FILE).open"): "a scratch folder",
     ("runtime/in_memory_models.py", "_graph_from_openvino: openvino.serialize"): "into a scratch_folder",
     ("tui/cli/stdin_model.py", "_spool_stream: raw.rename"): "within a scratch_folder",
     ("tui/cli/stdin_model.py", "_reopen_terminal_stdin: os.open"): "a terminal",

@@ -107,7 +107,7 @@ def _run_command(arguments: list[str], loaded: Callable[[], object]) -> int:
     command, remaining = _choose_command(arguments)
     options = command.parser().parse(remaining)
     check_trust(options, command.name == "serve")
-    command.load()
+    command.import_implementation()
     load_operators(options)
     loaded()
     with terminate_on_signals(), models_from_stdin(options, screen=not command.name):

@@ -25,7 +25,7 @@ class Command(ABC):
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
 
-    def load(self) -> None:  # noqa: B027  optional hook
+    def import_implementation(self) -> None:  # noqa: B027  optional hook
         """Import the modules that :meth:`run` needs. Separate from the command's module, so that ``--help`` is fast and
         Ctrl-C works during the imports."""
 

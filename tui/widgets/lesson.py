@@ -17,7 +17,7 @@ from ..render.formatting import escape_unprintable
 class CardView:
     """The state of a card after a command.
 
-    ``source_covered``: the source would give away the answer; ``quiet``: the notes below the source would; ``frozen``:
+    ``source_covered``: the source would give away the answer; ``quiet``: the notes below the source would; ``locked``:
     nothing runs before an answer; ``repeatable``: the question can be asked with other numbers."""
 
     title: str
@@ -26,7 +26,7 @@ class CardView:
     reply: tuple[str, ...] = ()
     source_covered: bool = False
     quiet: bool = False
-    frozen: bool = False
+    locked: bool = False
     takes_answer: bool = False
     repeatable: bool = False
 
@@ -63,7 +63,7 @@ class LessonPane(Static):
             *(["A again"] if card.repeatable else []),
             "L next card",
         ]
-        keys += [] if card.frozen else ["G picture"]
+        keys += [] if card.locked else ["G picture"]
         self.border_subtitle = Content(f"{'  '.join(keys)}  : scene B, card 2, lesson 3")
         self._refresh_text()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ....runtime.graph import System
-from .common_terms import LoopTerms, TermsContext, TermsSection
 from .onnx import onnx_terms
 from .openvino import openvino_terms
 from .tensorrt import tensorrt_terms
+from .terms_context import LoopTerms, TermsContext, TermsSection
 
 __all__ = ["LoopTerms", "TermsContext", "TermsSection", "loop_terms"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....runtime.graph import BackEdge, System, Value
 from ..subscripts import slice_text
 from ..value_names import display_name
-from .common_terms import (
+from .terms_context import (
     LoopTerms,
     Row,
     TermsContext,

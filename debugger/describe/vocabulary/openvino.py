@@ -9,7 +9,7 @@ import numpy as np
 from ....runtime.graph import NO_PORT, BackEdge, Loop, ScanOutput, SlicedInput, System, Value
 from ..termination import all_sliced_inputs
 from ..value_names import display_name
-from .common_terms import LoopTerms, Row, TermsContext, post_test_loop_requirements, tensor_dtype
+from .terms_context import LoopTerms, Row, TermsContext, post_test_loop_requirements, tensor_dtype
 
 
 def openvino_terms(context: TermsContext) -> LoopTerms:

@@ -10,7 +10,7 @@ from ..condition_analysis import condition_slice
 from ..node_text import rank
 from ..termination import all_sliced_inputs
 from ..value_names import display_name
-from .common_terms import (
+from .terms_context import (
     LoopTerms,
     Row,
     TermsContext,

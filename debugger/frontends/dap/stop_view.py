@@ -73,11 +73,11 @@ class DapStopView:
         )
         outputs = self.stop_state.outputs if self.stop_state.stop.done else None
         groups = [
-            ("Carried", "locals", _settable(frame.carried.items(), settable)),
-            ("Condition", "", _condition(frame)),
+            ("Carried", "locals", _settable_variables(frame.carried.items(), settable)),
+            ("Condition", "", _condition_variables(frame)),
             ("Inputs", "arguments", inputs),
-            ("Body", "locals", _settable([(name, values[name]) for name in body], settable)),
-            ("Scan outputs", "returnValue", _scans(frame)),
+            ("Body", "locals", _settable_variables([(name, values[name]) for name in body], settable)),
+            ("Scan outputs", "returnValue", _scan_variables(frame)),
             ("Captures", "globals", [DapVariable(name, value) for name, value in frame.captures]),
             ("Outputs", "returnValue", [DapVariable(name, value) for name, value in outputs or ()]),
         ]
@@ -90,11 +90,11 @@ class DapStopView:
         return scopes
 
 
-def _settable(values: Iterable[tuple[str, Any]], settable: bool) -> list[DapVariable]:
+def _settable_variables(values: Iterable[tuple[str, Any]], settable: bool) -> list[DapVariable]:
     return [DapVariable(name, value, quote(name) if settable else "") for name, value in values]
 
 
-def _condition(frame: FrameState) -> list[DapVariable]:
+def _condition_variables(frame: FrameState) -> list[DapVariable]:
     if frame.loop is None:
         return []
     items = [DapVariable("iteration", frame.iteration, type="iteration number")]
@@ -107,7 +107,7 @@ def _condition(frame: FrameState) -> list[DapVariable]:
     return items
 
 
-def _scans(frame: FrameState) -> list[DapVariable]:
+def _scan_variables(frame: FrameState) -> list[DapVariable]:
     items = []
     for scan in frame.scans:
         value = scan.full_value if scan.full_value is not None else list(scan.tail)

@@ -46,10 +46,10 @@ def render_html(kind: str, value: Any) -> str:
     return html_fragment(*_RENDERERS[kind](value))
 
 
-def _model(model: Model) -> Iterator[str]:
+def _model_html(model: Model) -> Iterator[str]:
     yield paragraph(model.name, model.graph.system.value)
-    yield table(("input", "type", "shape"), map(_port, model.inputs))
-    yield table(("output", "type", "shape"), map(_port, model.outputs))
+    yield table(("input", "type", "shape"), map(_port_row, model.inputs))
+    yield table(("output", "type", "shape"), map(_port_row, model.outputs))
     formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
     loops = list(_flatten_loops(model.loops))
     ends = (
@@ -63,7 +63,7 @@ def _model(model: Model) -> Iterator[str]:
     yield f"<ul>{''.join(items[:100])}</ul>" if items else "<p>no loop</p>"
 
 
-def _port(port: Port) -> tuple[str, str, str]:
+def _port_row(port: Port) -> tuple[str, str, str]:
     shape = "" if port.shape is None else str(list(port.shape)).replace("'", "")
     return port.name, dtype_name(port.dtype) if port.dtype is not None else str(port.type), shape
 
@@ -74,15 +74,15 @@ def _flatten_loops(nodes: Sequence[LoopNode]) -> Iterator[LoopNode]:
         yield from _flatten_loops(node.children)
 
 
-def _run(run: Run) -> Iterator[str]:
+def _run_html(run: Run) -> Iterator[str]:
     if run.message:
         yield paragraph("ended early:", run.message, "bad")
     yield table(("output", "type", "value"), (_value_row(name, value) for name, value in run.outputs.items()))
-    yield table(("loop", "iterations", "entries", "ended by", "time"), map(_totals, run.loops))
+    yield table(("loop", "iterations", "entries", "ended by", "time"), map(_totals_row, run.loops))
     yield "".join(f"<p>{escape_text(f'note: {note}')}</p>" for note in run.notes)
 
 
-def _totals(loop: LoopTotals) -> tuple[str, ...]:
+def _totals_row(loop: LoopTotals) -> tuple[str, ...]:
     ended = "" if loop.stopped_by is None else loop_end_cause(loop.stopped_by)
     time = f"{loop.seconds * 1e3:.3g} ms" if loop.seconds else ""
     return loop.path, str(loop.iterations), str(loop.entries), ended, time
@@ -102,11 +102,11 @@ def type_text(value: Any) -> str:
     return "" if dtype is None else f"{dtype_name(dtype)} {list(shape) if shape else ''}".rstrip()
 
 
-def _stop(stop: Stop) -> Iterator[str]:
+def _stop_html(stop: Stop) -> Iterator[str]:
     yield paragraph(stop.reason.value, stop.text, "bad" if stop.reason in _FAILURE_REASONS else "good")
 
 
-def _frame(shown: FrameProtocol) -> Iterator[str]:
+def _frame_html(shown: FrameProtocol) -> Iterator[str]:
     frame: FrameReader = frame_reader(shown)
     if frame.loop is None:
         yield paragraph(frame.path, "the graph around the loops")
@@ -126,29 +126,29 @@ def _frame(shown: FrameProtocol) -> Iterator[str]:
         for name, edge in zip(names, frame.back_edges, strict=True)
     ]
     yield table(("carried", *back_edge_labels(frame)), rows)
-    yield table(("scan output", "type", "so far", "last"), _scans(frame))
+    yield table(("scan output", "type", "so far", "last"), _scan_rows(frame))
 
 
-def _scans(frame: FrameReader) -> Iterator[tuple[str, ...]]:
+def _scan_rows(frame: FrameReader) -> Iterator[tuple[str, ...]]:
     for k, name in enumerate(scan_names(frame.loop) if frame.loop is not None else ()):
         count, shape, dtype, tail = frame.scan_tail(k, 1)
         newest = value_text(tail[-1], _VALUE_WIDTH_CHARS) if tail else ""
         yield name, f"{dtype} {list(shape)}", count_text(count, "element"), newest
 
 
-def _session(session: Session) -> Iterator[str]:
+def _session_html(session: Session) -> Iterator[str]:
     if session.closed:
         yield paragraph("closed")
         return
     yield paragraph(session.model.name)
-    yield from _stop(session.stop)
+    yield from _stop_html(session.stop)
     yield preformatted(session.listing().lines())
-    yield from _frame(session.frame)
+    yield from _frame_html(session.frame)
     if session.outputs is not None:
         yield table(("output", "type", "value"), (_value_row(*item) for item in session.outputs.items()))
 
 
-def _diff(diff: Diff) -> Iterator[str]:
+def _diff_html(diff: Diff) -> Iterator[str]:
     report = str(diff).splitlines()
     yield paragraph(report[0], kind="good" if diff.same else "bad")
     first = diff.first
@@ -161,11 +161,11 @@ def _diff(diff: Diff) -> Iterator[str]:
     yield details("the whole report", preformatted(report))
 
 
-def _text(value: Any) -> Iterator[str]:
+def _text_html(value: Any) -> Iterator[str]:
     yield preformatted(str(value).splitlines())
 
 
-def _value(display: DisplayValue) -> Iterator[str]:
+def _value_html(display: DisplayValue) -> Iterator[str]:
     value = display.value
     if isinstance(value, list | tuple):
         yield paragraph(display.name, type_text(value))
@@ -181,12 +181,12 @@ def _value(display: DisplayValue) -> Iterator[str]:
 
 
 _RENDERERS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "model": _model,
-    "run": _run,
-    "stop": _stop,
-    "frame": _frame,
-    "session": _session,
-    "diff": _diff,
-    "text": _text,
-    "value": _value,
+    "model": _model_html,
+    "run": _run_html,
+    "stop": _stop_html,
+    "frame": _frame_html,
+    "session": _session_html,
+    "diff": _diff_html,
+    "text": _text_html,
+    "value": _value_html,
 }

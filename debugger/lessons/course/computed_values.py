@@ -106,12 +106,12 @@ _SLICES = {
 }
 
 
-def _slice(run: SceneRun) -> _Slice:
+def _scene_slice(run: SceneRun) -> _Slice:
     return _SLICES[run.scene.model]
 
 
-def _parts(run: SceneRun, **rule: Any) -> list[Any]:
-    return _slice(run).joined_parts(run["x"], **rule)
+def _joined_parts(run: SceneRun, **rule: Any) -> list[Any]:
+    return _scene_slice(run).joined_parts(run["x"], **rule)
 
 
 def _running_sums(run: SceneRun) -> list[int]:
@@ -197,17 +197,17 @@ COMPUTED_VALUES: ComputedValues = {
     "ending_limit": lambda run: "trip count" if run.stopped_by is StoppedBy.TRIP_COUNT else "condition",
     "short_a": lambda run: f"{run['a']:g}",
     "short_tol": lambda run: f"{run['tol']:g}",
-    "slice_text": lambda run: _slice(run).text,
-    "slice_stride": lambda run: abs(_slice(run).stride),
-    "part_elements": lambda run: count_text(_slice(run).size, "element"),
-    "parts_in_other_order": lambda run: _parts(run, backward=_slice(run).stride > 0),
-    "parts_turned_inside": lambda run: _parts(run)[::-1],
-    "parts_from_first_element": partial(_parts, start=0),
-    "parts_to_one_behind_end": partial(_parts, extra=1),
+    "slice_text": lambda run: _scene_slice(run).text,
+    "slice_stride": lambda run: abs(_scene_slice(run).stride),
+    "part_elements": lambda run: count_text(_scene_slice(run).size, "element"),
+    "parts_in_other_order": lambda run: _joined_parts(run, backward=_scene_slice(run).stride > 0),
+    "parts_turned_inside": lambda run: _joined_parts(run)[::-1],
+    "parts_from_first_element": partial(_joined_parts, start=0),
+    "parts_to_one_behind_end": partial(_joined_parts, extra=1),
     "all_elements": lambda run: [10 * v for v in run["x"]],
-    "elements_at_stride": lambda run: [10 * v for v in run["x"][:: abs(_slice(run).stride)]],
-    "parts_without_last": lambda run: _parts(run)[: -_slice(run).size],
-    "parts_without_first": lambda run: _parts(run)[_slice(run).size :],
+    "elements_at_stride": lambda run: [10 * v for v in run["x"][:: abs(_scene_slice(run).stride)]],
+    "parts_without_last": lambda run: _joined_parts(run)[: -_scene_slice(run).size],
+    "parts_without_first": lambda run: _joined_parts(run)[_scene_slice(run).size :],
     "forward_sums": _running_sums,
     "reversed_forward_sums": lambda run: _running_sums(run)[::-1],
     "scan_products": lambda run: [a * b for a, b in zip(run["x"], run["y"][::-1], strict=True)],

@@ -97,10 +97,10 @@ class Document(Protocol):
         """Return the loops of the main graph."""
         return [node for node in self.nodes() if node.op_type in self.LOOP_OPERATORS]
 
-    def initial_names(self, key: str) -> list[str]:
+    def initial_value_names(self, key: str) -> list[str]:
         """Return the names of the initial carried values."""
 
-    def final_names(self, key: str) -> list[str]:
+    def final_value_names(self, key: str) -> list[str]:
         """Return the names of the final carried values; unnamed ones get a name."""
 
     def limit_iterations(self, key: str, path: GraphPath, count: int, values: Values) -> NewInputs:

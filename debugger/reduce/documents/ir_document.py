@@ -72,7 +72,7 @@ class IrDocument(Document):
         document = cls(root, [])
         document._pool_constants(blob)
         model = load(path, weights)
-        _assign_names(document.graph, [port.name for port in model.inputs], [port.name for port in model.outputs])
+        _assign_value_names(document.graph, [port.name for port in model.inputs], [port.name for port in model.outputs])
         root.set("version", "11")
         return document
 
@@ -155,14 +155,14 @@ class IrDocument(Document):
 
     # -- loops
 
-    def initial_names(self, key: str) -> list[str]:
+    def initial_value_names(self, key: str) -> list[str]:
         net, layer = self.graph, self.find_node(self.graph, key)
         return [
             net.source_name(layer, _invariant_input(layer, edge.get("to-layer")).get("external_port_id"))
             for edge in back_edges(layer)
         ]
 
-    def final_names(self, key: str) -> list[str]:
+    def final_value_names(self, key: str) -> list[str]:
         net, layer = self.graph, self.find_node(self.graph, key)
         names = net.name_by_output()
         names_found = []
@@ -464,7 +464,7 @@ def _constant_array(layer: Element, data: bytes) -> Data | None:
         return None
 
 
-def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[str]) -> None:
+def _assign_value_names(net: IrGraph, input_names: Sequence[str], results: Sequence[str]) -> None:
     """Give each value one name: that of the model's input or output, of its tensor, or of its layer."""
     used: set[str] = set()
     params, names = net.layers_of_type("Parameter"), iter(input_names)
@@ -479,7 +479,7 @@ def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[st
             default = (port.get("names") or layer.get("name") or layer.get("type")).split(",")[0]
             port.set("names", _unused_name(output_names.get((layer.get("id"), port.get("id")), default), used))
         for _, inner in inner_graphs(layer):
-            _assign_names(inner, (), ())
+            _assign_value_names(inner, (), ())
     for source, layer in ends.items():
         layer.set("output_names", net.name_by_output()[source])
     for layer in net.layers_of_type("Result"):

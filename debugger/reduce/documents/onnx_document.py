@@ -131,10 +131,10 @@ class OnnxDocument(Document):
 
     # -- loops
 
-    def initial_names(self, key: str) -> list[str]:
+    def initial_value_names(self, key: str) -> list[str]:
         return _initial_names(self.find_node(self.graph, key))
 
-    def final_names(self, key: str) -> list[str]:
+    def final_value_names(self, key: str) -> list[str]:
         node, used = self.find_node(self.graph, key), all_names(self.graph)
         for k in range(len(_initial_names(node))):
             if k == len(node.output):

@@ -75,10 +75,10 @@ def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, s
         *_expected_and_actual(result, source),
         *_known_reasons(reduced, source),
         "## To see it",
-        _commands(pack, source),
+        _command_lines(pack, source),
         *_script_results(pack),
         "## Versions",
-        "\n".join(f"- {_escape_markdown(line)}" for line in _versions(source)),
+        "\n".join(f"- {_escape_markdown(line)}" for line in _version_lines(source)),
         "## The model",
         f"Reduced from {_escape_markdown(' and '.join(source.models))}: {finding.original_node_count} nodes before, "
         f"{reduced.candidate.node_count} now, in {count_text(reduced.tests, 'test')}"
@@ -155,7 +155,7 @@ def _known_reasons(reduced: ReductionResult, source: FindingSource) -> list[str]
     return ["## Known", *dict.fromkeys(_escape_markdown(f"{r.rule}: {r.text}") for r in items)] if items else []
 
 
-def _commands(pack: ReproFolder, source: FindingSource) -> str:
+def _command_lines(pack: ReproFolder, source: FindingSource) -> str:
     lines = []
     for path in pack.files:
         if path.suffix == ".py":
@@ -180,7 +180,7 @@ def _script_results(pack: ReproFolder) -> list[str]:
     return ["Here:", "\n".join(["| script | status | last line |", "| --- | --- | --- |", *rows])]
 
 
-def _versions(source: FindingSource) -> list[str]:
+def _version_lines(source: FindingSource) -> list[str]:
     lines = [f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"]
     if source.peer:
         settings = ", ".join(f"{name}={value}" for name, value in source.configuration.items())

@@ -59,7 +59,7 @@ def build_control_flow(
         scan.notes = scan_notes(scan)
         return [scan]
     if header.op_type == "If":
-        return [_if(header, attributes, read_inner, label)]
+        return [_build_if(header, attributes, read_inner, label)]
     return _sequence_map(header, attributes, read_inner, sources, label)
 
 
@@ -337,7 +337,7 @@ def _sliced_input(outer: Value, param: Value, axis: int, direction: int) -> Slic
     return SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True)
 
 
-def _if(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> If:
+def _build_if(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> If:
     _check_attribute_names(attributes, (), label)
     if len(header.inputs) != 1 or header.inputs[0] is None:
         raise ModelError(

@@ -19,7 +19,7 @@ from ...graph import (
     TensorType,
     Value,
     bodies,
-    values_read,
+    values_read_in_graph,
     walk,
 )
 from ...graph.producers import ProducerMap
@@ -58,24 +58,24 @@ class OnnxProducerMap(ProducerMap):
 def loop_notes(loop: Loop, sources: OnnxProducerMap) -> list[str]:
     """The notes on a Loop."""
     return [
-        *_condition(loop, sources),
-        *_iteration_number(loop),
-        *_back_edges(loop),
-        *_zero_trips(loop, sources),
-        *_outputs(loop),
+        *_condition_notes(loop, sources),
+        *_iteration_number_notes(loop),
+        *_back_edge_order_notes(loop),
+        *_zero_trip_notes(loop, sources),
+        *_unused_output_notes(loop),
         *_string_scan_output_notes(loop, sources),
-        *_outer_results(loop),
+        *_outer_result_notes(loop),
     ]
 
 
 def scan_notes(scan: Loop, outputs: Sequence[Value | None] | None = None) -> list[str]:
     """The notes on a Scan. ``outputs``: those of the file's node, if they differ from the loop's."""
     return [
-        *_returned_inputs(scan),
-        *_back_edges(scan),
-        *_outputs(scan),
+        *_returned_input_notes(scan),
+        *_back_edge_order_notes(scan),
+        *_unused_output_notes(scan),
         *_shared_result_notes(scan.body, outputs or scan.outputs, "the body"),
-        *_outer_results(scan),
+        *_outer_result_notes(scan),
     ]
 
 
@@ -84,7 +84,7 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
     yield from _fixed_size_notes(graph)
     for node in walk(graph):
         if isinstance(node, If):
-            yield from _outer_branch_results(node)
+            yield from _outer_branch_result_notes(node)
             for kind, branch in bodies(node):
                 yield from _shared_result_notes(
                     branch, node.outputs, f"the {kind} branch of {node.describe()}, if taken,"
@@ -95,7 +95,7 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
             and node.version < 13
             and not node.is_custom_operator
         ):
-            yield from _softmax(node)
+            yield from _softmax_notes(node)
 
 
 def _fixed_size_notes(graph: Graph) -> Iterator[Note]:
@@ -126,7 +126,7 @@ def _shared_result_notes(graph: Graph, outer: Sequence[Value | None], owner: str
             )
 
 
-def _outer_branch_results(node: If) -> Iterator[Note]:
+def _outer_branch_result_notes(node: If) -> Iterator[Note]:
     for kind, branch in bodies(node):
         defined = _own_values(branch)
         for result in branch.outputs:
@@ -138,7 +138,7 @@ def _outer_branch_results(node: If) -> Iterator[Note]:
                 )
 
 
-def _softmax(node: Operation) -> Iterator[Note]:
+def _softmax_notes(node: Operation) -> Iterator[Note]:
     kind = node.inputs[0].type if node.inputs and node.inputs[0] is not None else None
     dims = len(kind.shape) if isinstance(kind, TensorType) and kind.shape is not None else None
     axis = node.attributes.get("axis", 1)
@@ -165,7 +165,7 @@ def hidden_name_note(kind: str, name: str, suffix: str) -> Note:
     )
 
 
-def _condition(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
+def _condition_notes(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
     ignored = loop.ignored_condition
     # Runtimes start with true, so a forwarded condition stays true.
     if ignored is None or sources.skip_identities(ignored) is loop.condition_input:
@@ -188,7 +188,7 @@ def _condition(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
         )
 
 
-def _iteration_number(loop: Loop) -> Iterator[Note]:
+def _iteration_number_notes(loop: Loop) -> Iterator[Note]:
     for result, outer in zip(loop.body.outputs[1:], loop.outputs, strict=True):
         if result is loop.iteration and outer is not None:
             yield Note(
@@ -198,8 +198,8 @@ def _iteration_number(loop: Loop) -> Iterator[Note]:
             )
 
 
-def _back_edges(loop: Loop) -> Iterator[Note]:
-    used = values_read(loop.body)
+def _back_edge_order_notes(loop: Loop) -> Iterator[Note]:
+    used = values_read_in_graph(loop.body)
     # The iteration number is incremented before anything is carried.
     written: set[Value] = set() if loop.iteration is None else {loop.iteration}
     for edge in loop.back_edges:
@@ -213,7 +213,7 @@ def _back_edges(loop: Loop) -> Iterator[Note]:
             written.add(edge.param)
 
 
-def _zero_trips(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
+def _zero_trip_notes(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
     first = sources.constant_scalar(loop.initial_condition)
     if first is None or first:
         trips = sources.constant_integer(loop.trip_count)
@@ -233,7 +233,7 @@ def _zero_trips(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
         )
 
 
-def _outputs(loop: Loop) -> Iterator[Note]:
+def _unused_output_notes(loop: Loop) -> Iterator[Note]:
     if None in loop.outputs:
         crashes = not loop.counted_by_slices and None in loop.outputs[: len(loop.back_edges)]
         yield Note("B17", f"onnxruntime {'would crash on' if crashes else 'refuses'} the omitted output of this loop.")
@@ -245,7 +245,7 @@ def _string_scan_output_notes(loop: Loop, sources: OnnxProducerMap) -> Iterator[
     if trips is not None and trips <= 1:
         return
     defined = _own_values(loop.body)
-    read = values_read(loop.body)
+    read = values_read_in_graph(loop.body)
     initials = [edge.initial for edge in loop.back_edges]
     reread = {
         edge.param
@@ -290,7 +290,7 @@ def _own_values(body: Graph) -> set[Value]:
     return {*body.inputs, *body.constants, *computed}
 
 
-def _outer_results(loop: Loop) -> Iterator[Note]:
+def _outer_result_notes(loop: Loop) -> Iterator[Note]:
     defined = _own_values(loop.body)
     for result in loop.body.outputs:
         if result not in defined:
@@ -299,7 +299,7 @@ def _outer_results(loop: Loop) -> Iterator[Note]:
             )
 
 
-def _returned_inputs(scan: Loop) -> Iterator[Note]:
+def _returned_input_notes(scan: Loop) -> Iterator[Note]:
     for result in dict.fromkeys(scan.body.outputs):
         if result in scan.body.inputs:
             name = result.name

@@ -112,7 +112,7 @@ class IrConstantReader:
     def _constant_bytes(self, layer: IrLayer, needed: int, declared: TensorType) -> Bytes:
         """The bytes of a constant, checked against the size of its type and of the file."""
         document = self.document
-        offset, size = (self._number(layer, attribute) for attribute in ("offset", "size"))
+        offset, size = (self._integer_attribute(layer, attribute) for attribute in ("offset", "size"))
         if offset < 0 or size < 0:
             raise document.error(layer.element, f"{layer}: offset {offset}, size {size} cannot be negative")
         if size < needed:
@@ -122,7 +122,7 @@ class IrConstantReader:
         if needed == 0:
             return np.empty(0, np.uint8)
         if self._file is None:
-            self._file = self._open(layer)
+            self._file = self._open_weights(layer)
         if offset + size > self._file.size:
             raise document.error(
                 layer.element,
@@ -131,10 +131,10 @@ class IrConstantReader:
             )
         data = self._bytes_by_range.get((offset, needed))
         if data is None:
-            data = self._bytes_by_range[offset, needed] = self._read(layer, self._file, offset, needed)
+            data = self._bytes_by_range[offset, needed] = self._read_bytes(layer, self._file, offset, needed)
         return data
 
-    def _read(self, layer: IrLayer, file: StableFile, offset: int, size: int) -> Bytes:
+    def _read_bytes(self, layer: IrLayer, file: StableFile, offset: int, size: int) -> Bytes:
         self._bytes_read += size
         if self._bytes_read > _MAX_OVERLAP_FACTOR * file.size + _OVERLAP_SLACK_BYTES:
             raise self.document.error(
@@ -149,13 +149,13 @@ class IrConstantReader:
         out.flags.writeable = False
         return out
 
-    def _number(self, layer: IrLayer, attribute: str) -> int:
+    def _integer_attribute(self, layer: IrLayer, attribute: str) -> int:
         data = layer.element.find("data")
         if data is None:
             raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
         return self.document.integer(data, attribute, str(layer))
 
-    def _open(self, layer: IrLayer) -> StableFile:
+    def _open_weights(self, layer: IrLayer) -> StableFile:
         try:
             return StableFile(self.path)
         except FileNotFoundError:

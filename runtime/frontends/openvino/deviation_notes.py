@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...graph import Loop, Note, SlicedInput, TensorType, Value, values_read
+from ...graph import Loop, Note, SlicedInput, TensorType, Value, values_read_in_graph
 from ...text import count_text
 
 _PLUGIN = "OpenVINO's CPU plugin"
@@ -19,11 +19,11 @@ _PLUGIN = "OpenVINO's CPU plugin"
 def loop_notes(loop: Loop, ports: Mapping[Value, int]) -> list[str]:
     """The notes on a loop. ``ports``: the external input port that each body Parameter reads."""
     return [
-        *_slices(loop),
-        *_shared_ports(ports),
-        *_back_edges(loop, ports),
-        *_outputs(loop),
-        *_nesting(loop),
+        *_slice_notes(loop),
+        *_shared_port_notes(ports),
+        *_back_edge_order_notes(loop, ports),
+        *_output_notes(loop),
+        *_nesting_notes(loop),
         *_fused_cell_notes(loop),
     ]
 
@@ -42,7 +42,7 @@ def _fused_cell_notes(loop: Loop) -> Iterator[Note]:
                 )
 
 
-def _slices(loop: Loop) -> Iterator[Note]:
+def _slice_notes(loop: Loop) -> Iterator[Note]:
     carried = [edge.initial for edge in loop.back_edges if isinstance(edge.initial, SlicedInput)]
     for sliced in (*loop.sliced_inputs, *carried):
         if sliced.axis < 0:
@@ -75,7 +75,7 @@ def _starts_inside(sliced: SlicedInput) -> bool:
     return sliced.start < -1 or (sliced.start > 0 and isinstance(dim, int) and sliced.start != dim)
 
 
-def _shared_ports(ports: Mapping[Value, int]) -> Iterator[Note]:
+def _shared_port_notes(ports: Mapping[Value, int]) -> Iterator[Note]:
     first: dict[int, Value] = {}
     for parameter, port in ports.items():
         if port in first:
@@ -87,9 +87,9 @@ def _shared_ports(ports: Mapping[Value, int]) -> Iterator[Note]:
         first.setdefault(port, parameter)
 
 
-def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
+def _back_edge_order_notes(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
     written = {edge.param: edge.result for edge in loop.back_edges}
-    used = values_read(loop.body)
+    used = values_read_in_graph(loop.body)
     for param, result in written.items():
         # B8: it copies one back edge after another, in the order of the external ports, so that a result that is itself
         # a Parameter may already have the next iteration's value.
@@ -116,7 +116,7 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
         )
 
 
-def _outputs(loop: Loop) -> Iterator[Note]:
+def _output_notes(loop: Loop) -> Iterator[Note]:
     for scan in loop.scan_outputs:
         if scan.axis < 0:
             yield Note(
@@ -136,7 +136,7 @@ def _outputs(loop: Loop) -> Iterator[Note]:
             )
 
 
-def _nesting(loop: Loop) -> Iterator[Note]:
+def _nesting_notes(loop: Loop) -> Iterator[Note]:
     inner_loops = [node for node in loop.body.nodes if isinstance(node, Loop)]
     if loop.trip_count is None and any(inner.trip_count is None for inner in inner_loops):
         yield Note("B41", f"{_PLUGIN} refuses a TensorIterator inside a TensorIterator.")

@@ -136,13 +136,13 @@ class IrXml:
 
     def error(self, element: Element, message: str, **fields: Unpack[ErrorFields]) -> ModelError:
         """A ``ModelError`` that names file, line and layer."""
-        return ModelError(self._locate(element, message), **(_layer_fields(element) | fields))
+        return ModelError(self._message_with_line(element, message), **(_layer_fields(element) | fields))
 
     def unsupported(self, element: Element, message: str, **fields: Unpack[ErrorFields]) -> UnsupportedError:
         """An ``UnsupportedError`` that names file, line and layer."""
-        return UnsupportedError(self._locate(element, message), **(_layer_fields(element) | fields))
+        return UnsupportedError(self._message_with_line(element, message), **(_layer_fields(element) | fields))
 
-    def _locate(self, element: Element, message: str) -> str:
+    def _message_with_line(self, element: Element, message: str) -> str:
         return f"{self.path}, line {element.sourceline}: {message}"
 
     def integer(self, element: Element, attribute: str, label: str, default: int | None = None) -> int:
@@ -182,7 +182,7 @@ class IrXml:
         """
         layers: dict[int, IrLayer] = {}
         for child in self._children(element, "layers", "layer"):
-            layer = self._layer(child, label)
+            layer = self._parse_layer(child, label)
             if layer.id in layers:
                 raise self.error(
                     child,
@@ -280,7 +280,7 @@ class IrXml:
         parent = element.find(group)
         return iter(()) if parent is None else parent.iterchildren(tag)
 
-    def _layer(self, element: Element, label: str) -> IrLayer:
+    def _parse_layer(self, element: Element, label: str) -> IrLayer:
         id = self.integer(element, "id", f"a layer of {label}")
         type, version = element.get("type"), element.get("version")
         name = element.get("name") or f"{type}_{id}"
@@ -306,12 +306,12 @@ class IrXml:
             version,
             int(match[1]) if match else 0,
             {} if data is None else dict(data.attrib),
-            self._ports(element, "input", name),
-            self._ports(element, "output", name),
+            self._parse_ports(element, "input", name),
+            self._parse_ports(element, "output", name),
             element,
         )
 
-    def _ports(self, layer: Element, group: str, name: str) -> tuple[IrPort, ...]:
+    def _parse_ports(self, layer: Element, group: str, name: str) -> tuple[IrPort, ...]:
         ports: dict[int, IrPort] = {}
         for element in self._children(layer, group, "port"):
             id = self.integer(element, "id", f"an {group} port of layer '{name}'")

@@ -27,7 +27,8 @@ class LazyLayerOrigin:
     def __call__(self) -> Origin:
         """The origin; an IR has no source lines."""
         return Origin(
-            scopes=_scopes(self.layer_name), framework_node=", ".join(_split_names(self.fused_names))[:_MAX_NAME_CHARS]
+            scopes=_module_scopes(self.layer_name),
+            framework_node=", ".join(_split_names(self.fused_names))[:_MAX_NAME_CHARS],
         )
 
 
@@ -38,7 +39,7 @@ def layer_origin_source(layer: IrLayer) -> Origin | Callable[[], Origin]:
     return LazyLayerOrigin(layer.name, fused[0] if fused else "") if fused or "/" in layer.name else UNKNOWN_ORIGIN
 
 
-def _scopes(name: str) -> tuple[str, ...]:
+def _module_scopes(name: str) -> tuple[str, ...]:
     parts = [part.removeprefix(_MODULE_PREFIX) for part in name.split("/")[:-1]]
     return tuple(part[:_MAX_NAME_CHARS] for part in parts if part and "::" not in part)[:_MAX_SCOPES]
 

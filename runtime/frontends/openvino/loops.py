@@ -127,7 +127,7 @@ class LoopBuilder:
             self.loop.minus_one_is_no_limit = True
             self.loop.trip_count = self._trip_count_or_condition_input(0, "trip count")
             self.loop.initial_condition = self._trip_count_or_condition_input(1, "execution condition")
-            self.loop.condition = self._condition(output_entries)
+            self.loop.condition = self._condition_result(output_entries)
         ports = self._parameters(input_entries, edges)
         scans = self._outputs(output_entries)
         if not self.is_loop:
@@ -152,7 +152,7 @@ class LoopBuilder:
             )
         return self.inputs[ports[rank].id]
 
-    def _condition(self, entries: list[PortMapEntry]) -> Value:
+    def _condition_result(self, entries: list[PortMapEntry]) -> Value:
         conditions = [entry for entry in entries if entry.purpose == "execution_condition"]
         if not conditions:
             raise self.document.error(

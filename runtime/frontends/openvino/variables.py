@@ -92,11 +92,11 @@ class VariableConnector:
             self._initial[name] = initial = self._constant(name, constants)
             state = self._add_variable_inputs(name, graph, used)
             # Where a node computes the initial value, only the type of this one is used.
-            values = (self._zeros(name) if initial is None else initial, np.array(False))
+            values = (self._zero_state(name) if initial is None else initial, np.array(False))
             defaults = {value_input.name: value for value_input, value in zip(state, values, strict=False)}
             graph.defaults = {**graph.defaults, **defaults}
             variable = Variable(name, *state)
-            variable.initial = self._computed(name)
+            variable.initial = self._computed_initial_value(name)
             graph.variables.append(variable)
             final = self._thread_through_graph(graph, name, state)
             if final is not state:
@@ -106,16 +106,16 @@ class VariableConnector:
 
     def _constant(self, name: str, constants: ConstantFolder) -> Array | None:
         """The initial value of a variable, if all of its ReadValues have the same constant."""
-        data = [constants.value_of(r.inputs[0]) if r.inputs else self._zeros(name) for r in self._reads_of(name)]
-        first = data[0] if data else self._zeros(name)
+        data = [constants.value_of(r.inputs[0]) if r.inputs else self._zero_state(name) for r in self._reads_of(name)]
+        first = data[0] if data else self._zero_state(name)
         all_equal = all(x is not None and first is not None and np.array_equal(x, first) for x in data)
         return first if all_equal else None
 
-    def _zeros(self, name: str) -> Array:
+    def _zero_state(self, name: str) -> Array:
         shape = self._types[name].shape or ()
         return np.zeros([dim if isinstance(dim, int) else 0 for dim in shape], self._types[name].dtype)
 
-    def _computed(self, name: str) -> Value | None:
+    def _computed_initial_value(self, name: str) -> Value | None:
         if self._initial[name] is not None:
             return None
         return next((read.inputs[0] for read in self._reads_of(name) if read.inputs), None)

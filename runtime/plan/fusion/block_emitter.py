@@ -103,14 +103,16 @@ class BlockEmitter:
         last_use: dict[int, int] = {}
         for k, step in enumerate(self.joint.steps):
             for buffer in step.buffers:
-                if self._is_own(buffer):
+                if self._is_own_temp(buffer):
                     last_use[buffer.index] = k
         free: dict[int, list[int]] = {}
         sizes: dict[int, int] = {}
         for k, step in enumerate(self.joint.steps):
             index = step.out.index
-            dying = {b.index: b for b in step.inputs if self._is_own(b) and last_use[b.index] == k and b.index != index}
-            if self._is_own(step.out) and index not in self._offset_of:
+            dying = {
+                b.index: b for b in step.inputs if self._is_own_temp(b) and last_use[b.index] == k and b.index != index
+            }
+            if self._is_own_temp(step.out) and index not in self._offset_of:
                 nbytes = -(-self.rows[index][-1] * self.height // 64) * 64
                 sizes[index] = nbytes
                 # In place if the call reads each element from where it writes it.
@@ -119,7 +121,8 @@ class BlockEmitter:
                     for b in dying.values()
                     if sizes[b.index] == nbytes and (b.shape, b.strides, b.offset) == _layout(step.out)
                     if b.dtype.itemsize == step.out.dtype.itemsize
-                    if sum(other.index == b.index and other != b for other in step.inputs if self._is_own(other)) == 0
+                    if sum(other.index == b.index and other != b for other in step.inputs if self._is_own_temp(other))
+                    == 0
                 ]
                 if reusable:
                     self._offset_of[index] = self._offset_of[reusable[0]]
@@ -132,10 +135,10 @@ class BlockEmitter:
                     self.nbytes += nbytes + 192
             for other in dying:
                 free.setdefault(sizes[other], []).append(self._offset_of[other])
-            if self._is_own(step.out) and last_use[index] == k and step.fold is None and not step.once:
+            if self._is_own_temp(step.out) and last_use[index] == k and step.fold is None and not step.once:
                 free.setdefault(sizes[index], []).append(self._offset_of[index])
 
-    def _is_own(self, buffer: Buffer) -> bool:
+    def _is_own_temp(self, buffer: Buffer) -> bool:
         return (
             buffer.kind == "temp"
             and buffer.index not in self.outer

@@ -99,7 +99,7 @@ class GroupPlan:
 
 def plan_groups(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
     """Plan the groups in a sequence of consecutive bound nodes."""
-    return _plan(nodes, slots, {node.pc: _single_node_steps(node, slots) for node in nodes})
+    return _plan_range(nodes, slots, {node.pc: _single_node_steps(node, slots) for node in nodes})
 
 
 @record(frozen=True)
@@ -129,15 +129,15 @@ def _single_node_steps(node: Candidate, slots: SlotInfo) -> _SingleNodeSteps | N
     return _SingleNodeSteps(steps, tuple(without_unit_axes(result.shape) for result in results), folds)
 
 
-def _plan(
+def _plan_range(
     nodes: Sequence[Candidate], slots: SlotInfo, single: Mapping[int, _SingleNodeSteps | None]
 ) -> list[GroupPlan]:
-    for shape in _shapes(nodes, single):
+    for shape in _shapes_by_work(nodes, single):
         group = _best_group(nodes, slots, shape, single)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
-            return [*_plan(before, slots, single), group, *_plan(after, slots, single)]
+            return [*_plan_range(before, slots, single), group, *_plan_range(after, slots, single)]
     return []
 
 
@@ -161,7 +161,7 @@ def _best_group(
     return best
 
 
-def _shapes(nodes: Sequence[Candidate], single: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
+def _shapes_by_work(nodes: Sequence[Candidate], single: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
     """Shapes worth a group, in order of decreasing work."""
     work: dict[Shape, int] = {}
     for node in nodes:
@@ -222,7 +222,7 @@ class _GroupBuilder:
         for node in self.nodes:
             if node.idle:
                 idle.append(node.pc)
-            elif delayed.isdisjoint(node.inputs) and self._join(node):
+            elif delayed.isdisjoint(node.inputs) and self._try_join(node):
                 self.members.append(node)
                 internal.update(node.outputs)
             elif (internal | delayed).isdisjoint(node.inputs):
@@ -233,14 +233,14 @@ class _GroupBuilder:
         if not self.members:
             return None
         first, end = self.members[0].pc, self.members[-1].pc + 1
-        outer, inner = self._outer(), self._inner()
+        outer, inner = self._direct_output_slots(), self._inner_slots()
         rejected = self._unwritable_members() | self._copy_only_members()
         if rejected:
-            return self._without(rejected)
-        self._write(outer)
+            return self._rebuild_without(rejected)
+        self._emit_output_copies(outer)
         if not self._avoids_large_store(inner):
             # Retry with later nodes, such as readers of a global extreme.
-            return self._without(node.pc for node in self.members)
+            return self._rebuild_without(node.pc for node in self.members)
         emitter = BlockEmitter(self.joint, self.axes, self.rows, outer)
         emitter.emit()
         nodes_in_range = [node for node in self.nodes if first <= node.pc < end]
@@ -262,13 +262,13 @@ class _GroupBuilder:
             emitter.cost,
         )
 
-    def _without(self, rejected: Iterable[int]) -> GroupPlan | None:
+    def _rebuild_without(self, rejected: Iterable[int]) -> GroupPlan | None:
         excluded = self.excluded | frozenset(rejected)
         return _GroupBuilder(self.nodes, self.slots, self.axes, self.alone, excluded=excluded).group()
 
     # -- membership
 
-    def _join(self, node: Candidate) -> bool:
+    def _try_join(self, node: Candidate) -> bool:
         single = self.alone[node.pc]
         if single is None or not single.fits(self.axes) or node.pc in self.excluded:
             return False
@@ -277,7 +277,7 @@ class _GroupBuilder:
         try:
             results = self.joint.apply(node.op, _arguments(node, self.values, self.slots))
             for k in range(steps, len(self.joint.steps)):
-                self._check(self.joint.steps[k])
+                self._check_step(self.joint.steps[k])
             for slot, result in zip(node.outputs, results, strict=False):
                 if slot >= 0:
                     self._check_result(slot, result)
@@ -303,7 +303,7 @@ class _GroupBuilder:
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check(self, step: ElementwiseStep) -> None:
+    def _check_step(self, step: ElementwiseStep) -> None:
         """Check that a step can run in blocks after the previous steps."""
         if step.fold is not None or not step.kernel.exact:
             # For an inner axis other than the last, NumPy's summation depends on the extents.
@@ -341,8 +341,8 @@ class _GroupBuilder:
 
     # -- results
 
-    def _outer(self) -> dict[int, int]:
-        """Temps that are written directly to slots; other escaping results are copied by ``_write``."""
+    def _direct_output_slots(self) -> dict[int, int]:
+        """Temps that are written directly to slots; other escaping results are copied by ``_emit_output_copies``."""
         self.copied: list[int] = []
         outer: dict[int, int] = {}
         for slot in self._escaping_slots():
@@ -363,7 +363,7 @@ class _GroupBuilder:
             if slot in self.values and (slot in self.slots.ports or not inside.issuperset(self.slots.readers(slot)))
         ]
 
-    def _inner(self) -> list[int]:
+    def _inner_slots(self) -> list[int]:
         escaping = set(self._escaping_slots())
         return [slot for node in self.members for slot in node.outputs if slot in self.values and slot not in escaping]
 
@@ -384,7 +384,7 @@ class _GroupBuilder:
         copies = {slot for slot in self.copied if self.values[slot].kind == "slot" and slot not in read}
         return frozenset(node.pc for node in self.members if node.outputs and copies.issuperset(node.outputs))
 
-    def _write(self, outer: dict[int, int]) -> None:
+    def _emit_output_copies(self, outer: dict[int, int]) -> None:
         for slot in self.copied:
             result = self.values[slot]
             copy = self.joint.emit_copy(result)

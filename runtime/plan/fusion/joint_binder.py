@@ -70,7 +70,7 @@ class JointBinder(OperatorBinder):
         except NeedsContiguousInputs:
             del self.steps[checkpoint[0] :], self.temps[checkpoint[1] :]
             self._has_strided_inputs = False
-            results = op.apply(self, [a if a is None else self._contiguous(a) for a in arguments])
+            results = op.apply(self, [a if a is None else self._as_contiguous(a) for a in arguments])
         if self.calls:
             self.calls.clear()
             raise NoNativeKernel

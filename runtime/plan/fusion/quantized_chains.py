@@ -58,7 +58,7 @@ def plan_chains(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
     groups: list[GroupPlan] = []
     for node in nodes:
         if node.op_type in PRODUCTS and not node.guarded and not node.idle and not node.once:
-            chain = finder.chain(node)
+            chain = finder.longest_chain(node)
             group = None if chain is None else _group(chain, finder)
             if group is not None and (not groups or groups[-1].end <= group.first):
                 groups.append(group)
@@ -86,7 +86,7 @@ class _ChainFinder:
         node = self.producers.get(slot)
         return node if node is not None and node.op_type in op_types else None
 
-    def reader(self, slot: int, *op_types: str) -> Candidate | None:
+    def only_reader(self, slot: int, *op_types: str) -> Candidate | None:
         """The only reader of a slot, if it has one of these operators."""
         readers = set(self.slots.readers(slot))
         if slot in self.slots.ports or len(readers) != 1:
@@ -94,43 +94,43 @@ class _ChainFinder:
         node = self.node_by_position.get(readers.pop())
         return node if node is not None and node.op_type in op_types else None
 
-    def inner(self, members: Sequence[Candidate], out: int) -> bool:
+    def has_only_inner_readers(self, members: Sequence[Candidate], out: int) -> bool:
         """Do only members read the members' results, except for ``out``?"""
         pcs = {node.pc for node in members}
         slots = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
         return all(slot not in self.slots.ports and pcs.issuperset(self.slots.readers(slot)) for slot in slots)
 
-    def known(self, slot: int, dtype: np.dtype[np.generic]) -> Array | None:
+    def constant_array(self, slot: int, dtype: np.dtype[np.generic]) -> Array | None:
         array = self.slots.known(slot) if slot >= 0 else None
         return array if array is not None and array.dtype == dtype else None
 
-    def is_number(self, slot: int, number: float) -> bool:
-        array = self.known(slot, _FLOAT32)
+    def is_constant_number(self, slot: int, number: float) -> bool:
+        array = self.constant_array(slot, _FLOAT32)
         return array is not None and array.size == 1 and bool(array.reshape(-1)[0] == np.float32(number))
 
     # -- chains
 
-    def chain(self, product: Candidate) -> QuantizedChain | None:
+    def longest_chain(self, product: Candidate) -> QuantizedChain | None:
         """The longest chain whose intermediates have no other readers."""
         epilogue = self._match_dequantization(product)
         if epilogue is None:
             return None
         members, factor, out, addend = epilogue
-        for chain in self._prologue(product, factor, members, out):
+        for chain in self._chains_of_product(product, factor, members, out):
             chain.addend = addend
-            if self.inner(chain.members, out):
+            if self.has_only_inner_readers(chain.members, out):
                 return chain
         return None
 
     def _match_dequantization(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
         """Match the dequantization of sums: nodes, the slots of the factors, the result, and the addend or -1."""
         sums = product.outputs[0]
-        cast = self.reader(sums, "Cast", "Convert")
+        cast = self.only_reader(sums, "Cast", "Convert")
         if cast is None or self.slots.spec(cast.outputs[0])[0] != _FLOAT32 or self.slots.spec(sums)[0] != _INT32:
             return None
         shape = self.slots.spec(sums)[1]
         converted = cast.outputs[0]
-        multiply = self.reader(converted, "Mul", "Multiply")
+        multiply = self.only_reader(converted, "Mul", "Multiply")
         factor = -1 if multiply is None else _other_input(multiply, converted)
         if (
             multiply is None
@@ -140,7 +140,7 @@ class _ChainFinder:
         ):
             return None
         members, out, addend = [product, cast, multiply], multiply.outputs[0], -1
-        add = self.reader(out, "Add")
+        add = self.only_reader(out, "Add")
         addend_slot = -1 if add is None else _other_input(add, out)
         if add is not None and addend_slot >= 0 and self.slots.spec(add.outputs[0]) == (_FLOAT32, shape):
             dtype, extents = self.slots.spec(addend_slot)
@@ -155,21 +155,23 @@ class _ChainFinder:
         columns = math.prod(extents) == shape[-1] == (extents[-1] if extents else 1)
         return dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (scalar and math.prod(extents) == 1))
 
-    def _prologue(
+    def _chains_of_product(
         self, product: Candidate, factor: int, members: list[Candidate], out: int
     ) -> Iterator[QuantizedChain]:
         if product.op_type == "MatMulInteger":
-            yield from self._onnx(product, factor, members, out)
+            yield from self._onnx_chains(product, factor, members, out)
         else:
-            yield from self._openvino(product, factor, members, out)
+            yield from self._openvino_chains(product, factor, members, out)
 
-    def _onnx(self, product: Candidate, factor: int, members: list[Candidate], out: int) -> Iterator[QuantizedChain]:
+    def _onnx_chains(
+        self, product: Candidate, factor: int, members: list[Candidate], out: int
+    ) -> Iterator[QuantizedChain]:
         a, b, a_zero, b_zero = (*product.inputs, -1, -1)[:4]
         weights = self.slots.known(b)
         if weights is None or weights.ndim != 2 or not weights.size or len(self.slots.spec(a)[1]) < 2:
             return
         dtype, extents = (self.slots.spec(a)[0], ()) if a_zero < 0 else self.slots.spec(a_zero)
-        zero = np.zeros(1, weights.dtype) if b_zero < 0 else self.known(b_zero, weights.dtype)
+        zero = np.zeros(1, weights.dtype) if b_zero < 0 else self.constant_array(b_zero, weights.dtype)
         if a_zero < 0 or math.prod(extents) != 1 or zero is None or zero.size not in (1, weights.shape[1]):
             return
         packed = cached_layout(weights, pack_weights)[0]
@@ -190,14 +192,14 @@ class _ChainFinder:
         node = self.producer(factor, "Mul", "Multiply")
         if node is None or scale not in node.inputs:
             return None
-        scales = self.known(_other_input(node, scale), _FLOAT32)
+        scales = self.constant_array(_other_input(node, scale), _FLOAT32)
         return None if scales is None else (node, np.ascontiguousarray(scales).reshape(-1))
 
-    def _openvino(
+    def _openvino_chains(
         self, product: Candidate, factor: int, members: list[Candidate], out: int
     ) -> Iterator[QuantizedChain]:
         a, b = product.inputs[:2]
-        weights = self.known(b, _INT32)
+        weights = self.constant_array(b, _INT32)
         if weights is None or weights.ndim != 2 or len(self.slots.spec(a)[1]) < 2:
             return
         if self.slots.spec(a)[0] != _INT32 or product.op.keywords.get("transpose_a"):
@@ -253,7 +255,7 @@ class _ChainFinder:
             divided = match_producer(rounded.inputs[0], "Divide")
             times = match_producer(divided.inputs[0], "Multiply")
             span = match_producer(divided.inputs[1], "Subtract")
-            x = times.inputs[0] if self.is_number(times.inputs[1], 255) else times.inputs[1]
+            x = times.inputs[0] if self.is_constant_number(times.inputs[1], 255) else times.inputs[1]
             high, low = match_producer(span.inputs[0], "Maximum"), match_producer(span.inputs[1], "Minimum")
             maximum, minimum = match_input(high, "ReduceMax"), match_input(low, "ReduceMin")
             rounded_zero = match_producer(clamps[1].inputs[0], "Round")
@@ -271,14 +273,14 @@ class _ChainFinder:
                 str(n.op.keywords.get("mode", "half_to_even")).lower() == "half_to_even"
                 for n in (rounded, rounded_zero)
             ),
-            self.is_number(_other_input(times, x), 255),
+            self.is_constant_number(_other_input(times, x), 255),
             maximum[0].inputs[0] == minimum[0].inputs[0] == x
-            and self.is_number(maximum[1], 0)
-            and self.is_number(minimum[1], 0),
+            and self.is_constant_number(maximum[1], 0)
+            and self.is_constant_number(minimum[1], 0),
             all(math.prod(self.slots.spec(end[0].outputs[0])[1]) == 1 for end in (maximum, minimum)),
-            self.is_number(negated.inputs[0], 0) and negated.inputs[1] == low.outputs[0],
+            self.is_constant_number(negated.inputs[0], 0) and negated.inputs[1] == low.outputs[0],
             span.outputs[0] in scale.inputs[:2],
-            self.is_number(_other_input(scale, span.outputs[0]), float(np.float32(1) / np.float32(255))),
+            self.is_constant_number(_other_input(scale, span.outputs[0]), float(np.float32(1) / np.float32(255))),
             rows > 0,
         ]
         return (list({node.pc: node for node in matched}.values()), x, scale.outputs[0]) if all(conditions) else None

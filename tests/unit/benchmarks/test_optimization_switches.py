@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import requires_optimizer
+from optimizer_access import requires_optimizer
 from text_models import model, text_with_initializers
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))

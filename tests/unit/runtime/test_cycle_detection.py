@@ -59,14 +59,14 @@ def test_a_loop_within_that_never_ends() -> None:
     assert run.stopped_by is StoppedBy.LIMIT and "never ends" in run.message
 
 
-def same_after(m: loopdbg.Model, inputs: dict[str, Any], most: int) -> None:
+def assert_reaches_iteration_limit(m: loopdbg.Model, inputs: dict[str, Any], most: int) -> None:
     run = m.execute(inputs, max_iterations=most)
     assert run.stopped_by is StoppedBy.LIMIT and "reached the limit" in run.message
 
 
 def test_what_changes_or_reads_its_number_goes_on() -> None:
     counter = search("Add", 1, "Greater (h_next, limit)", "int64", -1)
-    same_after(counter, {"x": np.int64(0)}, 30_000_000)
+    assert_reaches_iteration_limit(counter, {"x": np.int64(0)}, 30_000_000)
     number = model("""g (float x) => (float y) <bool go = {1}, int64 most = {30000000}> {
       y = Loop (, go, x) <body = b (int64 i, bool c, float h) => (bool c2, float k) {
         k = Identity (h)

@@ -87,7 +87,7 @@ usage, 10 nothing but suspicious values in a run (docs/diagnostics.md), 130 inte
             "--github", action="store_true", help="annotate findings on GitHub, at the line of code that a node is from"
         )
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..portability import execute  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

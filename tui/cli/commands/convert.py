@@ -48,7 +48,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         parser.add_argument("--force", action="store_true", help="overwrite files that are there")
         add_input_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ....debugger.tensorrt_export import network_writer  # noqa: F401
         from .. import model_or_trace, output_files  # noqa: F401
         from ..model_inputs import gather  # noqa: F401
@@ -73,13 +73,13 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         if model.graph.system is System.TENSORRT:
             raise UsageError(f"{model.name} is TensorRT network code already")
 
-        def kind(name: str, value: Data) -> TensorType:
+        def tensor_type_of(name: str, value: Data) -> TensorType:
             if not isinstance(value, np.ndarray | np.generic):
                 raise InputError(f"input '{name}' is no tensor, and TensorRT has nothing else", name=name)
             return TensorType(value.dtype, value.shape)
 
         inputs = gather_inputs(model, options)
-        types = {name: kind(name, value) for name, value in inputs.values.items()}
+        types = {name: tensor_type_of(name, value) for name, value in inputs.values.items()}
         script = to_tensorrt_script(model.graph, model.name, types, options.longest)
         try:
             with atomic_folder(target.parent) as folder:

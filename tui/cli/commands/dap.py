@@ -45,7 +45,7 @@ attach: {"trace": TRACE}
         )
         add_trust_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ....debugger.frontends.dap import server  # noqa: F401
         from ..servers import client_session  # noqa: F401
 

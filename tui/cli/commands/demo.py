@@ -25,8 +25,8 @@ gave it, and from what."""
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg demo"
 
-    def load(self) -> None:
-        RunCommand().load()
+    def import_implementation(self) -> None:
+        RunCommand().import_implementation()
 
     def run(self, options: argparse.Namespace) -> int:
         run = RunCommand()

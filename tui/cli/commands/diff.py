@@ -76,7 +76,7 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         )
         add_json_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..comparison import execute  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

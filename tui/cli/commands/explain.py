@@ -42,7 +42,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
         parser.add_argument("--loop", metavar="NAME", help="only the loop of this name or path")
         add_json_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..description import explanation  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

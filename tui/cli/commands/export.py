@@ -52,7 +52,7 @@ docs/traces.md says how the arrays and the columns are called."""
         add_two_weights_option(parser)
         add_run_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ....debugger.trace import exporter, trace_store  # noqa: F401
         from .. import output_files  # noqa: F401
 

@@ -59,7 +59,7 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         add_json_option(parser)
         add_run_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ....debugger.extract import extract_loop  # noqa: F401
         from ..model_inputs import gather  # noqa: F401
 

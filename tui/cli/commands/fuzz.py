@@ -93,7 +93,7 @@ usage, 130 interrupted"""
             help="a run takes more than S seconds (10; 60 with --against)",
         )
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..fuzzing import execute  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ ports and back edges."""
         add_weights_option(parser)
         add_json_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from .. import model_or_trace  # noqa: F401
         from ..description import info_text, model_info  # noqa: F401
 

@@ -41,7 +41,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 130 interrupted"""
         parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the assertions to a file")
         add_json_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..execution import invariants_run  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -178,7 +178,7 @@ def _text_width() -> int:
 def _print_card(learner: Learner) -> None:
     terminal.out("")
     terminal.out(f"{learner.title}   {learner.heading}")
-    for line in learner.card_lines(learner.console_width):
+    for line in learner.open_card_lines(learner.console_width):
         terminal.out(f"  {line}")
     terminal.out("")
 

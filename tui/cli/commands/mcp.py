@@ -26,7 +26,7 @@ needs the package mcp: pip install 'loopdbg[mcp]'"""
         add_write_option(parser, "the agent")
         add_trust_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..servers import mcp_server  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

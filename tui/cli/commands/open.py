@@ -60,7 +60,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"
         )
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from .. import model_opener  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         group.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
         add_run_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from .. import figures  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

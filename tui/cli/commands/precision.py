@@ -79,7 +79,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         add_json_option(parser)
         add_run_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..execution import precision_run  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -74,7 +74,7 @@ findings, 124 --timeout, 130 interrupted"""
         add_session_options(parser)
         add_ci_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..execution import headless  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -37,7 +37,7 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
         add_write_option(group, "a page")
         add_run_options(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..servers import web_server  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

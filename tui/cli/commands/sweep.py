@@ -108,7 +108,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         group.add_argument("--junit", type=Path, metavar="FILE", help="a report for CI, a test a case")
         add_json_option(group)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..sweeps import execute  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ exit status: 0 all pass, 5 outputs are not as expected, 7 an assertion failed,
         parser.add_argument("--github", action="store_true", help="annotate failures on GitHub")
         add_json_option(parser)
 
-    def load(self) -> None:
+    def import_implementation(self) -> None:
         from ..sweeps import stored_test_run  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:

@@ -25,8 +25,8 @@ def run_precision(options: argparse.Namespace) -> int:
         model,
         inputs.values,
         type_name,
-        only=_names(only),
-        keep=_names(options.keep),
+        only=_split_names(only),
+        keep=_split_names(options.keep),
         tolerance=options.tolerance,
         seconds=options.seconds,
         max_iterations=options.max_iterations,
@@ -44,5 +44,5 @@ def run_precision(options: argparse.Namespace) -> int:
     return status
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]

@@ -54,7 +54,7 @@ class InputDraft:
         dims = "" if not shape else f"[{','.join(map(str, shape))}] "
         return f"{dims}{value_text(value, max(8, width - len(dims)))}"
 
-    def make(self, k: int, kind: str) -> None:
+    def fill(self, k: int, kind: str) -> None:
         """Generate a value that fits the signature; random values differ each time.
 
         Raises:

@@ -34,7 +34,7 @@ class LessonPanel:
             tuple(reply),
             learner.hides_listing,
             learner.hides_loop_facts,
-            learner.freezes_scene,
+            learner.locks_scene,
             learner.question is not None,
             learner.card.can_redraw,
         )
@@ -53,8 +53,8 @@ class LessonPanel:
         """Show the card, hide the panes that would give away its answer, and return the state for the others."""
         card = self.card
         # Several panes show what ends the loop and its trip count; all panes do for a loop without iterations.
-        hide_all = card.frozen and (card.source_covered or state.view.stop_state.frame.stopped_by is not None)
-        hidden = {"body": card.source_covered, "condition": card.frozen}
+        hide_all = card.locked and (card.source_covered or state.view.stop_state.frame.stopped_by is not None)
+        hidden = {"body": card.source_covered, "condition": card.locked}
         for pane in panes:
             pane.set_class(hide_all or hidden.get(pane.id or "", False), "-covered")
         header.set_class(hide_all, "-covered")

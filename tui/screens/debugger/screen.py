@@ -10,8 +10,8 @@ from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from ....debugger.lessons.frozen_session import FROZEN_MESSAGE
 from ....debugger.lessons.learner import Learner
+from ....debugger.lessons.locked_session import LOCKED_MESSAGE
 from ...actions import (
     ACTIONS,
     Action,
@@ -156,7 +156,7 @@ class DebuggerScreen(DebuggerScreenBase):
     @property
     def lesson_refusal_text(self) -> str:
         """The refusal of what could give away the answer of a lesson; "" unless it waits for one."""
-        return FROZEN_MESSAGE if self.lesson is not None and self.lesson.card.frozen else ""
+        return LOCKED_MESSAGE if self.lesson is not None and self.lesson.card.locked else ""
 
     def refresh_context(self) -> None:
         """Update the key bar, the detail line and the panes that follow the cursor."""

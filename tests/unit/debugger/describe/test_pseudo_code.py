@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from golden_pseudo_code import GOLDEN_PSEUDO_CODE
+from expected_pseudo_code import EXPECTED_PSEUDO_CODE
 from loopdbg.debugger.describe.node_text import NodeFormatter
 from loopdbg.debugger.describe.pseudo_code import LineKind, build_pseudo_code, node_positions
 from loopdbg.debugger.describe.value_names import quote
@@ -26,9 +26,9 @@ def graph(name: str) -> Graph:
     return loopdbg.load(SAMPLES / name).graph
 
 
-@pytest.mark.parametrize("name", GOLDEN_PSEUDO_CODE)
+@pytest.mark.parametrize("name", EXPECTED_PSEUDO_CODE)
 def test_sample_models_match_the_golden_text(name: str) -> None:
-    assert str(build_pseudo_code(graph(name))) + "\n" == GOLDEN_PSEUDO_CODE[name]
+    assert str(build_pseudo_code(graph(name))) + "\n" == EXPECTED_PSEUDO_CODE[name]
 
 
 @pytest.mark.parametrize("name", MODELS)

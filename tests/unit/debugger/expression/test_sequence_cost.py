@@ -47,5 +47,5 @@ class SingleValueScope:
 )
 def test_only_items_used_count(text: str, value: object, items: int) -> None:
     evaluator = Evaluator(text, SingleValueScope())
-    assert evaluator.value(parse_tree(text)) == value
+    assert evaluator.evaluate(parse_tree(text)) == value
     assert items * ITEM.size <= evaluator.calculator.computed_elements <= items * ITEM.size + 3

@@ -51,7 +51,7 @@ def test_card_has_few_lines_of_76_columns(number: int) -> None:
     for card in range(len(learner.cards)):
         for _ in range(3):
             learner.open_card(card)
-            lines = learner.card_lines()
+            lines = learner.open_card_lines()
             assert len(lines) <= (SHORT if number <= 12 else TALL), (learner.heading, lines)
             assert max(map(len, lines)) <= CARD_WIDTH_CHARS, (learner.heading, lines)
 
@@ -59,8 +59,8 @@ def test_card_has_few_lines_of_76_columns(number: int) -> None:
 def test_text_uses_the_available_width() -> None:
     learner = LessonDriver(9).learner
     learner.open_card(1)
-    assert len(learner.card_lines(200)) < len(learner.card_lines(76)) < len(learner.card_lines(50))
-    assert max(map(len, learner.card_lines(200))) > 150
+    assert len(learner.open_card_lines(200)) < len(learner.open_card_lines(76)) < len(learner.open_card_lines(50))
+    assert max(map(len, learner.open_card_lines(200))) > 150
 
 
 def test_every_mode_of_the_three_tables_is_asked() -> None:
@@ -103,7 +103,7 @@ def test_mode_behaves_as_its_row_states(row: LoopMode) -> None:
 def test_mode_is_shown_as_in_its_file_and_the_listing_is_covered() -> None:
     klass = LessonDriver(14, seed=2)
     klass("card 4")
-    message = " ".join(klass.learner.card_lines())
+    message = " ".join(klass.learner.open_card_lines())
     assert (
         "M: " in message
         and "cond: " in message
@@ -167,14 +167,14 @@ def test_do_step_works_by_keys_and_look_step_shows_its_promise(lesson: Lesson) -
             seen = [output, klass("list all"), klass("frame"), klass("info values"), klass("why")]
             if len(klass.console.session.frames) > 1:
                 seen.append(klass("backtrace"))
-    assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
-        klass.learner.card_lines()
+    assert all(line.startswith("✓") for line in klass.learner.open_card_lines() if line[:1] in "✓·"), (
+        klass.learner.open_card_lines()
     )
     outputs = klass.console.session.outputs or {}
     seen += [f"{name} {value.dtype} {list(value.shape)} {value.tolist()}" for name, value in outputs.items()]
     everything = squeezed(" ".join(seen)).replace("int64", "i64")
     klass.open_card("Look")
-    for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.card_lines())):
+    for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.open_card_lines())):
         # What the screen shows in its title, the console states for the current position.
         assert squeezed(promised) in everything, promised
 
@@ -220,8 +220,8 @@ def test_practice_do_step_works_by_keys(number: int) -> None:
         for _ in range(step.times):
             output = klass(step.keys if " " in step.keys else step.command)
             assert not output.startswith("error"), (step, output)
-    assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
-        klass.learner.card_lines()
+    assert all(line.startswith("✓") for line in klass.learner.open_card_lines() if line[:1] in "✓·"), (
+        klass.learner.open_card_lines()
     )
 
 

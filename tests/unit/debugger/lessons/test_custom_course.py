@@ -46,7 +46,7 @@ def test_documented_course_can_be_completed(course: Path) -> None:
     assert klass.learner.title == "Lesson 1 of 1: A body that runs again (4 min)"
     assert klass.card == "The body adds 3. Here it runs 5 times, from 0."
     klass("card", "step 2", "finish")
-    assert [line[0] for line in klass.learner.card_lines()] == ["✓", "✓"]
+    assert [line[0] for line in klass.learner.open_card_lines()] == ["✓", "✓"]
     klass("card")
     question = klass.learner.question
     assert isinstance(question, ValueQuestion)
@@ -80,7 +80,7 @@ def test_step_counts_with_other_arguments_unless_exact(course: Path, exact: str,
     changed(course, '{ keys = "f", does = "to the end" }', f'{{ keys = "print n", does = "a value", exact = {exact} }}')
     klass = LessonDriver(1, course=read_course(course))
     klass("card", "step 2", "print x0")
-    assert [line[0] for line in klass.learner.card_lines()] == marks
+    assert [line[0] for line in klass.learner.open_card_lines()] == marks
 
 
 def test_drawn_lists_have_distinct_numbers(course: Path) -> None:

@@ -20,11 +20,11 @@ def test_lesson_from_first_to_last_card() -> None:
     assert klass.learner.heading == "card 1 of 5: Say first"
     assert "Kept: 18. It is not judged" in klass("answer 18")
     klass("card")
-    assert klass.learner.card_lines()[0] == "· s        six times: count goes 15 → 18"
+    assert klass.learner.open_card_lines()[0] == "· s        six times: count goes 15 → 18"
     klass("step 5")
-    assert klass.learner.card_lines()[0].startswith("·")
+    assert klass.learner.open_card_lines()[0].startswith("·")
     klass("s", "n", "n", "why")
-    assert all(line.startswith("✓") for line in klass.learner.card_lines())
+    assert all(line.startswith("✓") for line in klass.learner.open_card_lines())
     klass("card")
     assert "Your first guess: 18. It is 21: Iteration 6 has run" in squeezed(klass.card)
     klass("card")
@@ -54,24 +54,24 @@ def test_guess_is_kept_and_never_judged() -> None:
 def test_steps_are_recognized_in_any_spelling() -> None:
     klass = LessonDriver(2)
     klass("card", "next 2", "n")
-    assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓··")
+    assert [line[0] for line in klass.learner.open_card_lines()[1:]] == list("✓✓✓··")
     klass("fin", "restart", "step")
-    assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓✓✓")
+    assert [line[0] for line in klass.learner.open_card_lines()[1:]] == list("✓✓✓✓✓")
 
 
 def test_repeated_step_shows_its_count() -> None:
     klass = LessonDriver(3)
     klass("card", "step 2")
-    assert klass.learner.card_lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
+    assert klass.learner.open_card_lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
 
 
 def test_step_counts_only_in_its_own_scene() -> None:
     klass = LessonDriver(12)
     klass.open_card("Do")
     klass("scene B", "finish")
-    assert [line[0] for line in klass.learner.card_lines()] == list("·✓✓·")
+    assert [line[0] for line in klass.learner.open_card_lines()] == list("·✓✓·")
     klass("scene A", "finish")
-    assert [line[0] for line in klass.learner.card_lines()] == list("✓✓✓·")
+    assert [line[0] for line in klass.learner.open_card_lines()] == list("✓✓✓·")
 
 
 def test_scenes_are_opened_by_letter() -> None:
@@ -145,9 +145,9 @@ def test_no_position_before_question_opens() -> None:
 def test_invalid_input_is_one_clear_error(card: str, typed: str, error: str) -> None:
     klass = LessonDriver(2)
     klass.open_card(card)
-    before = klass.learner.card_lines()
+    before = klass.learner.open_card_lines()
     assert klass(typed).startswith(f"error: {error}")
-    assert klass.learner.card_lines() == before
+    assert klass.learner.open_card_lines() == before
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_summary_after_the_hour(tmp_path: Path) -> None:
     klass("card")
     assert "A model of your own" in klass.card
     klass("card")
-    assert klass.learner.card_lines() == [
+    assert klass.learner.open_card_lines() == [
         "That was all of it. What took a second try, for tomorrow:",
         "  learn 2   Two values, one edge",
     ]
@@ -237,7 +237,7 @@ def test_summary_after_the_hour(tmp_path: Path) -> None:
 def test_unanswered_lesson_is_not_praised(tmp_path: Path) -> None:
     klass = LessonDriver(13, tmp_path / "lessons.json")
     klass("card", "answer 77", "card", "card", "card")
-    message = squeezed(" ".join(klass.learner.card_lines()))
+    message = squeezed(" ".join(klass.learner.open_card_lines()))
     assert "Without a right answer so far: card 1, 2, 3" in message and "came right" not in message
     assert 13 not in klass.learner.progress.done_lessons
     klass("card 1", "break nan", "continue", "answer here", "card 2")
@@ -246,7 +246,7 @@ def test_unanswered_lesson_is_not_praised(tmp_path: Path) -> None:
     klass.answer_correctly()
     klass("card 5")
     assert 13 in klass.learner.progress.done_lessons
-    assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.card_lines()))
+    assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.open_card_lines()))
 
 
 def test_quiz_reports_right_answers_and_missed_rows(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_quiz_reports_right_answers_and_missed_rows(tmp_path: Path) -> None:
         else:
             assert "✓ Right" in klass.answer_correctly()
         klass("card")
-    lines = klass.learner.card_lines(200)
+    lines = klass.learner.open_card_lines(200)
     assert lines[0] == "18 of 20 answers are right. These rows were missed:"
     assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.text for row in dict.fromkeys(rows)]
     assert 23 in klass.learner.progress.done_lessons
@@ -289,7 +289,7 @@ def test_numbers_follow_the_seed(number: int) -> None:
         messages = []
         for k in range(len(klass.learner.cards)):
             klass.learner.open_card(k)
-            messages.append(klass.learner.card_lines())
+            messages.append(klass.learner.open_card_lines())
         return messages
 
     assert cards(1) == cards(1)

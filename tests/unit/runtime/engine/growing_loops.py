@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from engine_tiers import start_engine
+from optimizer_access import start_engine
 
 Inputs = dict[str, Any]
 F = np.float32

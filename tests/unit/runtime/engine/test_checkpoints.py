@@ -12,8 +12,8 @@ import pytest
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import finish, step, visible_state
-from engine_tiers import optimizer_of, set_optimizer_options, start_engine
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import optimizer_of, set_optimizer_options, start_engine
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 
 GROW = """

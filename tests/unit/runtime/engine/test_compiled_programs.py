@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer, start_engine
 from loopdbg.runtime.compiler import llvm_jit
 from loopdbg.runtime.compiler.c_expression_lowering import write_expression
 from loopdbg.runtime.compiler.llvm_writer import LlvmWriter, TypedValue
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import optimizer_of, requires_optimizer, start_engine
 from text_models import model
 
 pytestmark = [

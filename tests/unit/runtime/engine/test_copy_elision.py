@@ -9,11 +9,11 @@ import pytest
 
 import loopdbg
 from engine_state import slot_index, step
-from engine_tiers import optimizer_of, set_optimizer_options, start_engine
 from fusion_checks import bits_equal, run_node_by_node
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import optimizer_of, set_optimizer_options, start_engine
 from text_models import model
 
 TEXT = """

@@ -10,10 +10,10 @@ import pytest
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import finish, resume, slot_index, step
-from engine_tiers import optimizer_of, start_engine
 from error_fields import raises_error
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from optimizer_access import optimizer_of, start_engine
 from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
 
 

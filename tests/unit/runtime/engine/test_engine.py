@@ -13,13 +13,13 @@ import pytest
 
 import loopdbg
 from engine_state import CHook
-from engine_tiers import optimizer_of, requires_unchecked_build, start_engine
 from error_fields import raises_error
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine import selfcheck
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import optimizer_of, requires_unchecked_build, start_engine
 from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
 
 

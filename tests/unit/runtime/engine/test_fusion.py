@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from fusion_checks import bits_equal, check_fused_run, group_members, run_node_by_node
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.fusion import groups as planner
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from text_models import COUNT, model
 
 ROWS, COLUMNS = 101, 97

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import requires_optimizer
 from fusion_checks import bits_equal, run_node_by_node
 from loopdbg.runtime.engine.optimized.shape_ranges import range_bindings
 from loopdbg.runtime.plan.binding_result import InputDescriptor, KernelBinding
 from loopdbg.runtime.plan.copy_elision import bind_with_capacity
+from optimizer_access import requires_optimizer
 from text_models import model
 
 from .growing_loops import CACHE, F, inputs_of, loop, numbers

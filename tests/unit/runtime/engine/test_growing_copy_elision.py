@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine_state import slot_index, step
-from engine_tiers import optimizer_of, start_engine
 from fusion_checks import bits_equal, run_node_by_node
 from loopdbg.runtime.engine.optimized.copy_elision import copy_elision, view_readers
+from optimizer_access import optimizer_of, start_engine
 from text_models import model
 
 from .growing_loops import F, loop, numbers

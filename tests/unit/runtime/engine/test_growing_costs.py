@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from engine_state import CHook
-from engine_tiers import requires_optimizer, requires_unchecked_build, start_engine
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import requires_optimizer, requires_unchecked_build, start_engine
 from text_models import model
 
 from .growing_loops import CASES, ROWS, F, Inputs, inputs_of, loop

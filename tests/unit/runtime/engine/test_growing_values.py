@@ -13,9 +13,9 @@ import onnxruntime_peer
 from comparable_values import all_exact_bits, canonical_value, exact_bits
 from differential_testing import check_all_modes
 from engine_state import step, visible_state
-from engine_tiers import requires_optimizer, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import requires_optimizer, start_engine
 from strategies.draws import SeededChoices
 from text_models import model, proto
 

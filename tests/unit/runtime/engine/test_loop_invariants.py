@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from engine_walks import WalkMove, check_stops_agree, disable_fusion
 from fusion_checks import check_fused_run
+from optimizer_access import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from text_models import model
 
 NESTED = """

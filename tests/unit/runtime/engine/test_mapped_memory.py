@@ -10,9 +10,9 @@ import pytest
 
 from comparable_values import all_exact_bits
 from differential_testing import check_all_modes
-from engine_tiers import requires_optimizer, start_engine
 from loopdbg.runtime.engine.baseline import memory
 from loopdbg.runtime.engine.engine import Engine
+from optimizer_access import requires_optimizer, start_engine
 from strategies.draws import SeededChoices
 from text_models import model
 

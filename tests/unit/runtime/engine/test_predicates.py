@@ -11,10 +11,10 @@ import pytest
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import resume, slot_index
-from engine_tiers import optimizer_of, requires_optimizer
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import optimizer_of, requires_optimizer
 from text_models import BRANCHES, COUNT, NESTED, SUM, model
 
 from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE, started

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, set_optimizer_options
 from fusion_checks import bits_equal, check_fused_run, run_node_by_node
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from optimizer_access import optimizer_of, set_optimizer_options
 from text_models import text_with_initializers
 
 CHAIN = """

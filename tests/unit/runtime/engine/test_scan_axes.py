@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from engine_tiers import start_engine
 from loopdbg.runtime.frame import Frame
+from optimizer_access import start_engine
 from text_models import model
 
 # The inner loop runs once for each row of x, on a tensor that the outer loop changes.

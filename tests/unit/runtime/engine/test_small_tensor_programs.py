@@ -10,11 +10,11 @@ import pytest
 import loopdbg
 from cpu_features import FLOAT_LEVELS, available_levels, limit_to
 from engine_state import resume, slot_index
-from engine_tiers import optimizer_of, requires_optimizer
 from loopdbg.runtime.compiler import llvm_jit
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
+from optimizer_access import optimizer_of, requires_optimizer
 from text_models import model
 
 from .test_predicates import rows_of

@@ -11,6 +11,6 @@ from loopdbg.runtime.ops.eager import EagerPrimitives
 class PrepackedEager(EagerPrimitives):
     """See the module."""
 
-    def prepared(self, x: Array, layout: Any) -> Array | None:
+    def constant_in_layout(self, x: Array, layout: Any) -> Array | None:
         prepared: Array = layout(x)
         return prepared

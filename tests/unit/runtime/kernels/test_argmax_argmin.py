@@ -47,5 +47,5 @@ def test_as_numpy(shape: tuple[int, int, int], kind: str) -> None:
     for x in cases:
         for which in ("max", "min"):
             for last in (False, True):
-                result = EagerPrimitives().arg(which, x, 1, last)
+                result = EagerPrimitives().arg_extreme(which, x, 1, last)
                 np.testing.assert_array_equal(result, expected(which, x, last), err_msg=f"{which} {last}")

@@ -11,8 +11,8 @@ import pytest
 from numpy._core.multiarray import get_handler_name
 
 import loopdbg
-from engine_tiers import requires_optimizer
 from loopdbg.runtime.kernels.memory_guard import available_bytes, read_figures_below
+from optimizer_access import requires_optimizer
 from text_models import model
 
 MB = 1 << 20

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from comparable_values import exact_bits
-from engine_tiers import start_engine
 from loopdbg.runtime.kernels.kernel import cast_kernel
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import start_engine
 from text_models import model
 
 HALF = np.dtype(np.float16)

@@ -9,12 +9,12 @@ import pytest
 
 import loopdbg
 from engine_state import finish, step, visible_state
-from engine_tiers import start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.random_source import RandomSource
 from loopdbg.runtime.ops.registry import is_random, resolve
+from optimizer_access import start_engine
 from text_models import model, run
 
 N = 40_000

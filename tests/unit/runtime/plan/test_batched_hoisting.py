@@ -10,11 +10,11 @@ import pytest
 import loopdbg
 from comparable_values import all_exact_bits
 from engine_state import slot_index
-from engine_tiers import requires_optimizer, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.ops import weight_packing as panels
 from loopdbg.runtime.plan import batched_primitives, operator_binder
+from optimizer_access import requires_optimizer, start_engine
 from text_models import cell_model, random_floats, text_with_initializers
 
 WEIGHTS = {"W": random_floats(8, 8) / 2, "R": random_floats(8, 8) / 2, "b": random_floats(8)}

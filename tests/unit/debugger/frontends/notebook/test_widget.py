@@ -19,8 +19,8 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 import loopdbg
 from browser import BROWSER, open_page
 from error_fields import raises_error
+from notebook_widget_server import serve_notebook_widget
 from text_models import SAMPLES
-from widget_host import host_widget
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
@@ -231,7 +231,7 @@ STOP = "document.querySelector('.stop').textContent"
 @in_browser
 async def test_steps_on_a_page_move_the_session_and_update_the_page() -> None:
     stepped = session()
-    async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
+    async with serve_notebook_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.loopdbg-stepper')")
         for k in (1, 2):
@@ -252,7 +252,7 @@ async def test_steps_on_a_page_move_the_session_and_update_the_page() -> None:
 @in_browser
 async def test_keys_a_typed_line_and_the_timeline() -> None:
     stepped = session()
-    async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
+    async with serve_notebook_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.loopdbg-stepper')")
         await shown.value("document.querySelector('.loopdbg-stepper').focus()")
@@ -283,7 +283,7 @@ async def test_keys_a_typed_line_and_the_timeline() -> None:
 @in_browser
 async def test_hovering_over_a_line_and_setting_a_breakpoint() -> None:
     stepped = session()
-    async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
+    async with serve_notebook_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.loopdbg-stepper')")
         await shown.click("[data-command=next]")
@@ -302,7 +302,7 @@ async def test_hovering_over_a_line_and_setting_a_breakpoint() -> None:
 @in_browser
 async def test_running_loop_is_stopped_on_the_page() -> None:
     stepped = endless()
-    async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
+    async with serve_notebook_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.loopdbg-stepper')")
         await shown.click("[data-command=continue]")
@@ -322,7 +322,7 @@ async def test_text_is_readable_on_light_and_dark_pages(scheme: str) -> None:
     widget = loopdbg.widget(session())
     for line in ("step", "next", "break line 16", "jump"):
         widget.do(line)
-    async with host_widget(widget) as address, open_page() as shown:
+    async with serve_notebook_widget(widget) as address, open_page() as shown:
         await shown.set_color_scheme(scheme)
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.error')")

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx.defs import OpSchema
 
-from loopdbg.runtime.ops.type_constraints import type_groups_of
+from loopdbg.runtime.ops.type_constraints import type_variables_of
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_the_groups_are_the_type_variables(schema: OpSchema) -> None:
         if port.type_str in wanted:
             wanted[port.type_str][1].append(k)
     messages = [group for group in wanted.values() if len(group[0]) > 1 or group[0][0].endswith("+") or group[1]]
-    assert type_groups_of(schema.name, schema.since_version) == messages
+    assert type_variables_of(schema.name, schema.since_version) == messages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-GOLDEN_PSEUDO_CODE: dict[str, str] = {
+EXPECTED_PSEUDO_CODE: dict[str, str] = {
     "newton_sqrt.onnx": """\
 a, tol = inputs
 x0 = Max(a, 1.0)

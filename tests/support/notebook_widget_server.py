@@ -43,7 +43,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>widget</title>
 
 
 @contextlib.asynccontextmanager
-async def host_widget(widget: Any) -> AsyncIterator[str]:
+async def serve_notebook_widget(widget: Any) -> AsyncIterator[str]:
     """Serve a page that shows a widget; returns its address."""
     app = web.Application()
     sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
