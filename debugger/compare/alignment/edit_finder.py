@@ -141,7 +141,7 @@ class EditFinder:
 
     def _compare_terms(self, left: Term, right: Term) -> None:
         """The edits of a pair of terms; afterwards both count as one."""
-        self._place = EditPlace("value", _result_value(left), _result_value(right))
+        self._place = self._value_place(left, right)
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
         elif not (
@@ -149,6 +149,18 @@ class EditFinder:
         ):
             self._compare_operations(left, right)
         self._pairs.identify(left, right)
+
+    def _value_place(self, left: Term, right: Term) -> EditPlace:
+        """The values that two terms compute. Of a term on the way to a value of its node it is that value, with what
+        corresponds to it if the other model has a value for the term."""
+        values = [_result_value(left), _result_value(right)]
+        if (left.value is None) is not (right.value is None):
+            side = 0 if left.value is None else 1
+            result = values[side]
+            twin = None if result is None else self._pairs.twins.get(self._pairs.sides[side].by_value[result])
+            if twin is not None and twin.value is not None:
+                values[1 - side] = twin.value
+        return EditPlace("value", *values)
 
     def _have_same_concatenated_parts(self, left: Term, right: Term) -> bool:
         """Whether two terms concatenate the same, of which one side concatenates some beforehand."""
@@ -295,13 +307,15 @@ class EditFinder:
             delta = compare(left.data, right.data, _QUANTIZED_ROUNDING, loose_shape=not self._same_system)
             if not delta.kind:
                 return
+        read = self._values_read(0, reader), self._values_read(1, reader)
+        named = self._pairs.folded_namesakes((left, right), read)
         self._add(
             EditKind.CONSTANT,
             *reader,
             ("constant", left, right),
             describe_constant_relation(left.data, right.data),
-            names=(term_name(left), term_name(right)),
-            texts=self._texts.distinct(changed_constant_texts(left, right), (left, right)),
+            names=(term_name(named[0]), term_name(named[1])),
+            texts=self._texts.distinct(changed_constant_texts(*named), (left, right)),
             data=(left.data, right.data),
             has_nodes=bool(left.operands or right.operands),
         )
@@ -391,12 +405,30 @@ class EditFinder:
             names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(
                 nodes[0], nodes[1]
             )
+            constants = self._changed_constant_operands(nodes[0], nodes[1])
             counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
             if nodes[0].op_type == nodes[1].op_type and names:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
+            elif nodes[0].op_type == nodes[1].op_type and constants:
+                for pair in constants:
+                    self._constant(*pair, (left, right))
+                return
             elif counts[0] != counts[1]:
                 kind = EditKind.OPERAND
         self._add(kind, left, right, ("node", left, right), detail)
+
+    def _changed_constant_operands(self, left: Operation, right: Operation) -> list[tuple[Term, Term]]:
+        """The pairs of constants in which the operands of two nodes differ; none if others differ, too."""
+        terms = [
+            Term(
+                canonical_operator(node),
+                tuple(None if value is None else side.by_value[value] for value in node.inputs),
+            )
+            for side, node in zip(self._pairs.sides, (left, right), strict=True)
+        ]
+        changed = [(a, b) for a, b in self._pairs.operand_pairs(*terms) if not self._same(a, b)]
+        constants = [(a, b) for a, b in changed if a is not None and b is not None and a.is_constant and b.is_constant]
+        return constants if len(constants) == len(changed) else []
 
     def _changed_arguments(self, left: Operation, right: Operation) -> list[str]:
         """The names of the constant inputs that differ, of those that are attributes in another opset."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import Graph, Loop, System, Value
+from ....runtime.graph import Graph, Loop, Operation, System, Value
 from ...describe.value_names import display_name
-from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
+from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, canonical_operator, digest
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
 from .port_alignment import LoopAlignment, is_numbered_name
@@ -71,6 +71,21 @@ class TermPairs:
             {term_name(term): term for term in (*side.constants, *side.terms) if term.operator == "constant"}
             for side in self.sides
         )
+
+    @cached_property
+    def read_terms(self) -> set[Term | None]:
+        """The terms that something reads: another term, a port of a loop, or an output."""
+        read: set[Term | None] = set()
+        for side in self.sides:
+            read.update(side.outputs[side.graph])
+            for term in side.terms:
+                if term.operator not in ("last", "scan"):
+                    read.update(operands_below(term))
+            for ports in side.loops.values():
+                read.update((ports.trip_count, ports.initial_condition, ports.condition))
+                for terms in (ports.initials, ports.results, ports.inner, ports.lengths):
+                    read.update(terms.values())
+        return read
 
     @property
     def sides(self) -> tuple[LoweredGraph, LoweredGraph]:
@@ -200,12 +215,31 @@ class TermPairs:
         is none. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
         if len(path) != 1 or path[0].node is None:
             return None
-        other = self.sides[1 - side]
-        for value in read:
-            node = other.declared.origins.get(value) if value and other.by_value.get(value) is target else None
-            if node is not None and node is not target.node and node.op_type == path[0].node.op_type:
-                return Term(path[0].operator, (target,), (), 0, node, value, target.scope)
-        return None
+        nodes = self.nodes_without_effect(1 - side, read, target)
+        like = (item for item in nodes if item.node is not None and item.node.op_type == path[0].node.op_type)
+        return next(like, None)
+
+    def nodes_without_effect(self, side: int, read: Iterable[Value | None], target: Term) -> Iterator[Term]:
+        """The nodes between a term and the values that are read in its place, last one first, as terms of their own."""
+        graph = self.sides[side]
+        pending = list(read)
+        for value in pending:
+            node = graph.declared.origins.get(value) if value and graph.by_value.get(value) is target else None
+            if isinstance(node, Operation) and node is not target.node:
+                yield Term(canonical_operator(node), (target,), (), 0, node, value, target.scope)
+                pending += node.inputs
+
+    def folded_namesakes(
+        self, pair: tuple[Term, Term], read: tuple[Iterable[Value | None], Iterable[Value | None]]
+    ) -> tuple[Term, Term]:
+        """Two constants, where one is the result that the other model has folded, if it is read in its place: a node
+        without effect gives the constant that name."""
+        named = list(pair)
+        for side, term in enumerate(pair):
+            for item in self.nodes_without_effect(side, read[side], term):
+                if pair[1 - side].is_leaf and term_name(item) == term_name(pair[1 - side]):
+                    named[side] = replace(term, value=item.value)
+        return named[0], named[1]
 
     def is_quantized_weight_pair(self, left: Term, right: Term) -> bool:
         """Whether one of two constants is the quantised form of the other."""

@@ -11,7 +11,7 @@ float types round differently: there the tolerance decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,8 +124,9 @@ class DifferenceTracer:
         if self._is_rewired(*pair):
             return self._rewired_cause(pair, reader)
         if left.is_constant and right.is_constant and not (left.operands and right.operands):
-            changed = self._pairs.folded_constant_pairs(*pair) or [pair]
-            return Cause(self._make_difference("constant", changed[0]))
+            changed = next(iter(self._pairs.folded_constant_pairs(*pair)), None)
+            read = self._values_read(0, reader), self._values_read(1, reader)
+            return Cause(self._make_difference("constant", changed or self._pairs.folded_namesakes(pair, read)))
         if left.is_leaf and right.is_leaf:
             return self._trace_source(pair)
         if left.is_leaf or right.is_leaf or not self._correspond(*pair) or left.index != right.index:
@@ -326,9 +327,7 @@ class DifferenceTracer:
             extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
             remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
-        node = None if reader is None else reader[1 - side].node
-        read = self._compared[1 - side : 2 - side] if node is None else node.inputs
-        bypassed = self._pairs.bypassed_node(side, path[:-1], read, pair[1 - side])
+        bypassed = self._pairs.bypassed_node(side, path[:-1], self._values_read(1 - side, reader), pair[1 - side])
         if bypassed is not None and path[0].node is not None and bypassed.node is not None:
             own = (bypassed, path[0]) if side else (path[0], bypassed)
             nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)
@@ -350,6 +349,11 @@ class DifferenceTracer:
         cause = self._node_cause((reader[0].node, reader[1].node), reader, [], f"it reads {names}")
         assert cause.node is not None
         return replace(cause, node=replace(cause.node, inputs=inputs))
+
+    def _values_read(self, side: int, reader: _TermPair | None) -> Sequence[Value | None]:
+        """The values that a reader reads; without one those that are compared."""
+        node = None if reader is None else reader[side].node
+        return self._compared[side : side + 1] if node is None else node.inputs
 
     def _described(self, side: int, term: Term) -> str:
         """The name of a term and what it is, for two of one name."""

@@ -289,6 +289,22 @@ def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "+", [first, builder.constant(second, -second.data)])
 
 
+def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
+    """A product with one, or a sum with the zero that leaves even the sign of a zero, gives the other operand."""
+    for k, operand in enumerate(term.operands[:2] if term.data is None else ()):
+        neutral = _operand(term, 1 - k)
+        data = None if neutral is None else neutral.data
+        if operand is None or data is None or data.dtype.kind not in "fiu" or (k and term.operator in "-/"):
+            continue
+        is_one, is_zero = bool((data == 1).all()), bool((data == 0).all())
+        keeps_sign = data.dtype.kind != "f" or bool((np.signbit(data) == (term.operator == "+")).all())
+        if not (is_one if term.operator in "*/" else is_zero and keeps_sign):
+            continue
+        if operand.shape == term.shape if is_static(term.shape) else data.ndim == 0:
+            return operand
+    return None
+
+
 def _negated_choice(builder: TermBuilder, term: Term) -> Term | None:
     condition = _operand(term)
     if condition is None or condition.operator != "Not" or len(term.operands) != 3:
@@ -363,6 +379,12 @@ RULES: tuple[Rule, ...] = (
         frozenset({"FusedMatMul", "TransposeMatMul"}),
         _fused_matmul,
         "a fused MatMul is a MatMul of Transposes",
+    ),
+    Rule(
+        "neutral operand",
+        frozenset({"+", "-", "*", "/"}),
+        _remove_neutral_operand,
+        "a product with one or a sum with zero gives the other operand",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
     Rule(
