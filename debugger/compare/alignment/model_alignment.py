@@ -258,15 +258,8 @@ class ModelAlignment(AlignedModels):
         if left.iteration is not None and right.iteration is not None:
             self._pair(self.pairs.left.by_value[left.iteration], self.pairs.right.by_value[right.iteration])
         skipped = self._match_conditions(pair)
-        read = [self._slices_read(side.loops[loop]) for side, loop in zip(self.pairs.sides, (left, right), strict=True)]
-
-        def slice_fit(a: SlicedInput, b: SlicedInput) -> float | None:
-            fit = self._slice_fit(a, b)
-            # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
-            return None if fit is None else fit + 2.5 * ((a in read[0]) is (b in read[1]))
-
         pair.slices = best_matches(
-            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, slice_fit, self.names
+            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit, self.names
         )
         for k, (sliced, other_sliced, _) in enumerate(pair.slices):
             self._add_end(self._left(sliced.outer), self._right(other_sliced.outer), (*label, "slice", k))
@@ -347,16 +340,14 @@ class ModelAlignment(AlignedModels):
             terms = side.loops[loop]
             pair.one_sided[k].extend(edge.param.name for edge in unpaired if _is_condition_or_counter(terms, edge))
 
-    def _slices_read(self, terms: LoopPortTerms) -> set[SlicedInput]:
-        """The slices of a loop that its body reads or returns."""
-        results = {*terms.results.values(), *terms.inner.values(), terms.condition}
-        return {port for port, term in terms.slices.items() if term in results or self.pairs.users(term)}
-
     def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
         fit = type_fit_score(left.outer, right.outer)
         a, b = self._left(left.outer), self._right(right.outer)
         same = not changed_slice_fields(left, right, (a.shape, b.shape))
-        return None if fit is None else fit + 2.0 * self.pairs.corresponds(a, b) + same
+        read = self._read_alike(self._left(left.inner), self._right(right.inner))
+        # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
+        weight = 2.0 if a.is_constant else 3.0
+        return None if fit is None else fit + weight * self.pairs.corresponds(a, b) + same + 2.5 * read
 
     def _match_scans(self, pair: LoopAlignment) -> None:
         """Pair scan outputs: by what they collect, then by position."""
@@ -376,6 +367,11 @@ class ModelAlignment(AlignedModels):
         for k, (scan, other, _) in enumerate(pair.scans):
             self._pair(lefts.outer[scan], rights.outer[other])
             self._add_end(lefts.inner[scan], rights.inner[other], ("loop", id(pair.left), "scan", k))
+
+    def _read_alike(self, left: Term, right: Term) -> bool:
+        """Whether something reads both terms, or neither."""
+        read = self.pairs.read_terms
+        return (left in read) is (right in read)
 
     def _same_uses(self, left: Term, right: Term) -> bool:
         """Whether some reader of one term corresponds to one of the other, at the same operand."""
@@ -402,8 +398,8 @@ class ModelAlignment(AlignedModels):
         def fit(a: object, b: object) -> float | None:
             uses = self._same_uses(lefts.outer[a], rights.outer[b])
             position = positions[0][a] == positions[1][b]  # type: ignore[index]
-            same = same_edge(a, b)
-            return 2.0 * same + 1.5 * uses + 0.5 * position if same or uses or position else None
+            same, read = same_edge(a, b), self._read_alike(lefts.outer[a], rights.outer[b])
+            return 2.0 * same + 1.5 * uses + 0.5 * position + read if same or uses or position else None
 
         lasts = best_matches(
             pair.left.last_values, pair.right.last_values, lambda last: last.outer.name, fit, self.names

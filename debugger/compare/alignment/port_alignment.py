@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from ....runtime.graph import (
     ANY_TYPE,
     BackEdge,
@@ -18,6 +20,7 @@ from ....runtime.graph import (
     Value,
 )
 from ..running.value_comparison import dtype_kind
+from .assignment import best_assignment
 
 T = TypeVar("T")
 
@@ -50,7 +53,7 @@ def best_matches(
     score: Callable[[T, T], float | None],
     names: Mapping[str, str],
 ) -> list[tuple[T, T, str]]:
-    """The best pairs: by the mapping of names, then by score; for equal scores by name, then by position."""
+    """The best pairs: by the mapping of names, then those of the highest total score, of which names are a part."""
     matches: dict[int, tuple[int, str]] = {}
     used: set[int] = set()
     for k, left_item in enumerate(left):
@@ -62,18 +65,15 @@ def best_matches(
     # As in loop_matching.py: a numbered name only counts if one side has all names of the other.
     name_sets = {name(left_item) for left_item in left}, {name(right_item) for right_item in right}
     use_numbers = name_sets[0] <= name_sets[1] or name_sets[1] <= name_sets[0]
-    scores = []
+    scores = np.full((len(left), len(right)), np.nan)
     for k, left_item in enumerate(left):
         for j, right_item in enumerate(right):
             value = None if k in matches or j in used else score(left_item, right_item)
             if value is not None:
-                value += equal_name_score(name(left_item), name(right_item), use_numbers)
-                scores.append((-value, abs(k - j), k, j))
-    for value, _, k, j in sorted(scores):
-        if k not in matches and j not in used:
-            same = name(left[k]) == name(right[j])
-            matches[k] = j, "name" if same else "structure" if value <= -1 else "position"
-            used.add(j)
+                scores[k, j] = value + equal_name_score(name(left_item), name(right_item), use_numbers)
+    for k, j in best_assignment(scores):
+        same = name(left[k]) == name(right[j])
+        matches[k] = j, "name" if same else "structure" if scores[k, j] >= 1 else "position"
     return [(left[k], right[j], method) for k, (j, method) in sorted(matches.items())]
 
 

@@ -15,13 +15,13 @@ import numpy as np
 from ....runtime.errors import UsageError
 from ....runtime.graph import MAIN, Loop, own_values, walk, walk_graphs
 from ....runtime.text import did_you_mean
+from ..alignment.assignment import best_assignment
 from ..alignment.port_alignment import is_numbered_name
 from ..normal_form.operator_normalization import canonical_operator
 from .sides import ComparisonSide, LoopInfo
 
 #: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
-_NAME_WEIGHT = 0.1
-
+_NAME_WEIGHT, _NAME_WEIGHT_IN_TIES = 0.1, 1e-3
 
 #: Operators without a computation, which only some exporters write.
 _NO_COMPUTATION = frozenset({"Identity", "Constant"})
@@ -135,24 +135,19 @@ def _name_is_evidence(a: LoopInfo, b: LoopInfo) -> bool:
 
 def _match_by_similarity(
     left: Sequence[LoopInfo], right: Sequence[LoopInfo], matches: Mapping[int, tuple[int, str]]
-) -> Iterator[tuple[int, int]]:
-    """Pairs of the other loops: the most similar first; ties by equal names, then by order."""
+) -> list[tuple[int, int]]:
+    """The pairs of the other loops with the highest total similarity; ties by equal names, then by order."""
     used = {j for j, _ in matches.values()}
     # If all names exist on both sides, none was shifted.
     same_names = {loop.name for loop in left} == {loop.name for loop in right}
-    scores = []
+    scores = np.full((len(left), len(right)), np.nan)
     for k, a in enumerate(left):
         for j, b in enumerate(right):
             if k not in matches and j not in used:
                 similarity = _body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
-                similarity += _NAME_WEIGHT * (same_names and a.name == b.name)
-                scores.append((-similarity, a.name != b.name, abs(k - j), k, j))
-    paired: set[int] = set()
-    for *_, k, j in sorted(scores):
-        if k not in paired and j not in used:
-            paired.add(k)
-            used.add(j)
-            yield k, j
+                weight = _NAME_WEIGHT if same_names else _NAME_WEIGHT_IN_TIES
+                scores[k, j] = similarity + weight * (a.name == b.name)
+    return best_assignment(scores)
 
 
 def select_loop_pairs(pairs: Sequence[LoopMatch], requested: Sequence[str]) -> list[LoopMatch]:

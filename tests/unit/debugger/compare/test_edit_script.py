@@ -140,7 +140,7 @@ def test_a_changed_constant_says_how() -> None:
 
 STEP = """g (float[2,4] x) => (float[2,4] y) <int64 n = {3}, bool go = {1},
 float[4,4] W = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}, float[4,4] T = {1,5,9,4,2,6,1,5,3,7,2,6,4,8,3,7},
-float[4] b = {1,2,3,4}, int64[2] keep = {0,-1}, int64[2] fixed = {2,4},
+float[4] b = {1,2,3,4}, float unit = {1}, float minus_zero = {-0.0}, int64[2] keep = {0,-1}, int64[2] fixed = {2,4},
 int64[2] sizes = {2,2}, int64[1] first = {0}, int64[1] middle = {2}, int64[1] one = {1}> {
   y = Loop (n, go, x) <body = step (int64 i, bool c, float[2,4] h) => (bool c2, float[2,4] h2) {
     c2 = Identity (c)
@@ -160,6 +160,8 @@ SPELLINGS = [
      "p = Slice (h, first, middle, one)  q, r = Split <axis = 1, num_outputs = 2> (h)  e = Exp (p)"
      "  h2 = Concat <axis = 1> (r, e)", "slice"),
     ("h2 = Add (h, b)", "h2 = Sum (b, h)", "sum"),
+    ("m = Mul (unit, h)  h2 = Tanh (m)", "h2 = Tanh (h)", "neutral operand"),
+    ("m = Add (h, minus_zero)  e = Div (m, unit)  h2 = Tanh (e)", "h2 = Tanh (h)", "neutral operand"),
 ]  # fmt: skip
 
 
@@ -168,6 +170,37 @@ def test_equivalent_spellings_are_no_edits(left: str, right: str, rule: str) -> 
     script = edit_script(model(STEP % left).graph, model(STEP % right).graph)
     assert not script.edits
     assert not rule or rule in {spelling.rule for spelling in script.spelling}
+
+
+@pytest.mark.parametrize("node", ["Add (h, zero)", "Div (unit, h)", "Mul (h, wide)"])
+def test_an_operand_that_is_not_neutral_stays(node: str) -> None:
+    """Of -0.0 a sum with 0.0 is 0.0; a longer operand changes the shape."""
+    text = STEP.replace("float unit", "float zero = {0}, float[1,1,4] wide = {1,1,1,1}, float unit")
+    nodes = f"m = {node}  r = Reshape (m, fixed)  h2 = Tanh (r)", "r = Reshape (h, fixed)  h2 = Tanh (r)"
+    left, right = (model(text % item) for item in nodes)
+    assert [edit.kind for edit in edit_script(left.graph, right.graph).edits] == [EditKind.NODE_OMITTED]
+
+
+def test_a_factor_of_one_that_changed_is_a_changed_constant() -> None:
+    text = "g (float[2] x) => (float[2] y) <float c = {%s}> { a = Mul (x, c)  y = Tanh (a) }"
+    for factors in (("1", "2"), ("2", "1")):
+        left, right = (model(text % factor) for factor in factors)
+        script = edit_script(left.graph, right.graph)
+        assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "c")]
+        same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right, {"x": F32([3, 4])})
+
+
+def test_carried_values_are_paired_at_the_lowest_total_cost() -> None:
+    """The best single pair, of two values that are handed on twice, leaves two that have nothing in common."""
+    text = """g (float[2] x, float[2] z, float[2] w, int64 n) => (float[2] a, float[2] b, float[2] c) <bool go = {1}> {
+      a, b, c = Loop (n, go, x, z, w) <body = step (int64 i, bool k, float[2] p, float[2] q, float[2] r)
+          => (bool k2, float[2] p2, float[2] q2, float[2] r2) {
+        k2 = Identity (k)  p2 = Neg (p)  q2 = Identity (%s)  r2 = Identity (q)
+      }>
+    }"""
+    left, right = model(text % "p2"), model(text % "p")
+    script = edit_script(left.graph, right.graph)
+    assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.BACK_EDGE, "q")]
 
 
 def test_the_only_element_of_an_axis_is_all_of_it() -> None:
