@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -231,9 +231,21 @@ def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
         end = draw.pick(ends)
         end.backwards = not end.backwards
         name = end.param.name if isinstance(end, ProgramSlicedInput) else end.output.name
-        return _mutation(f"{kind} {name} begins at the other end", name)
+        # Of two slices that are the same now, a converter keeps one: readers of the other read another value then.
+        readers = all_reader_names(end.param, program) if _has_equal_slice(program, end) else set()
+        return _mutation(f"{kind} {name} begins at the other end", name, *readers)
 
     return turn
+
+
+def _has_equal_slice(program: Program, end: object) -> TypeGuard[ProgramSlicedInput]:
+    """Whether a port is a sliced input whose loop has another one with the same elements."""
+    return isinstance(end, ProgramSlicedInput) and any(
+        (other.outer, other.axis, other.backwards) == (end.outer, end.axis, end.backwards)
+        for loop in all_loops(program.body)
+        for other in (loop.sliced if end in loop.sliced else ())
+        if other is not end
+    )
 
 
 def _is_scan(program: Program, end: object) -> bool:
