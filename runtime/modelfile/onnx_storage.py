@@ -32,8 +32,9 @@ from ..record import record
 from ..safe_file_reading import StableFile, path_inside_folder
 from .scratch_folder import DATA_FILE, ScratchFolder, align
 
-#: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external.
-MAX_INLINE_BYTES = 1 << 30
+#: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external. Writing
+#: and reading a message takes four times its size in memory.
+MAX_INLINE_BYTES = 1 << 28
 #: The same for a model in memory whose tensors are copied: a message is copied again by each reader and writer.
 MAX_COPIED_BYTES = 1 << 24
 MIN_EXTERNAL_BYTES = 1 << 10
