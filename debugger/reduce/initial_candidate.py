@@ -147,7 +147,7 @@ def find_model_difference(
     left_candidate, limit = _whole_model_and_limit(left, own_inputs(inputs, left), cap)
     other = document_from_model(right)
     if isinstance(other, OnnxDocument):
-        unify_names(left, right, inputs, other.proto)
+        unify_names(left, right, other.proto)
     candidate = ReductionCandidate((*left_candidate.documents, other), {**inputs, **left_candidate.inputs})
     # The iteration limit of the other model is a multiple.
     limit *= _OTHER_MODEL_LIMIT_FACTOR

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -16,15 +15,14 @@ from ...runtime.text import fresh_name
 from ..compare.alignment.edit_script import build_edit_script
 from ..compare.alignment.model_alignment import ModelAlignment
 from ..compare.running.loop_matching import match_loops
-from ..compare.running.map_inputs import own_inputs
-from ..compare.running.sides import ModelSide
+from ..compare.running.sides import loops_of_model
 
 
-def unify_names(left: Model, right: Model, inputs: Mapping[str, Any], other: ModelProto) -> None:
+def unify_names(left: Model, right: Model, other: ModelProto) -> None:
     """Rename values of the right model ``other``, so that corresponding values have one name in both models."""
     left_names: dict[str, set[str]] = {}
     ends = set(left.graph.inputs), set(right.graph.inputs)
-    for left_value, right_value in _corresponding_values(left, right, inputs):
+    for left_value, right_value in _corresponding_values(left, right):
         # An input corresponds to no computed value, and a constant to no other constant.
         if (left_value in ends[0]) == (right_value in ends[1]):
             left_names.setdefault(right_value.name, set()).add(left_value.name)
@@ -53,21 +51,10 @@ def rename_values(model: ModelProto, names: Mapping[str, str], foreign: set[str]
             node.output[:] = [mapping.get(name, name) for name in node.output]
 
 
-def _inputs_for_right(left: Model, right: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs under the names of the right model, in order if they differ."""
-    ports = [port.name for port in right.inputs]
-    if set(inputs) <= set(ports):
-        return dict(inputs)
-    order = [port.name for port in left.inputs if port.name in inputs]
-    return {name: inputs[left_name] for name, left_name in zip(ports, order, strict=False)}
-
-
-def _corresponding_values(left: Model, right: Model, inputs: Mapping[str, Any]) -> Iterator[tuple[Value, Value]]:
+def _corresponding_values(left: Model, right: Model) -> Iterator[tuple[Value, Value]]:
     """Pairs of corresponding values, from the alignment of comparisons."""
-    sides = [ModelSide(left, own_inputs(inputs, left)), ModelSide(right, _inputs_for_right(left, right, inputs))]
-    pairs = match_loops(sides[0].loops, sides[1].loops, {}).pairs
-    loops = [(p.left.loop, p.right.loop) for p in pairs if p.left.loop is not None and p.right.loop is not None]
-    alignment = ModelAlignment(left.graph, right.graph, loops)
+    loop_pairs = match_loops(loops_of_model(left), loops_of_model(right), {}).loop_pairs
+    alignment = ModelAlignment(left.graph, right.graph, loop_pairs)
     script = build_edit_script(alignment)
     matches = [*script.matched.items(), *script.aligned.items()]
     matches += zip(left.graph.outputs, right.graph.outputs, strict=False)

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ....runtime.graph import Graph, Loop, Value
+from ....runtime.graph import Value
 from ..edits import EditScript, Spelling
 from ..normal_form.rules import RULES
 from ..normal_form.terms import Term
 from .edit_finder import EditFinder
-from .model_alignment import IdenticalModels, ModelAlignment, align_models
-
-
-def edit_script(
-    left: Graph,
-    right: Graph,
-    loops: Iterable[tuple[Loop, Loop]] | None = None,
-    names: Mapping[str, str] | None = None,
-) -> EditScript:
-    """What to change in the left model so that it computes what the right one computes.
-
-    Args:
-        left, right: the models.
-        loops: the pairs of loops; None: by their names and bodies.
-        names: of inputs, loops and loop ports of the left model the names in the right one.
-    """
-    return build_edit_script(align_models(left, right, loops, names))
+from .model_alignment import IdenticalModels, ModelAlignment
 
 
 def build_edit_script(alignment: IdenticalModels | ModelAlignment) -> EditScript:
-    """The edit script of two aligned models."""
+    """What to change in the left one of two models so that it computes what the right one computes."""
     if isinstance(alignment, IdenticalModels):
         return EditScript((), alignment.values)
     edits = tuple(EditFinder(alignment).find())

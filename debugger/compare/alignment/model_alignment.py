@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -111,41 +111,37 @@ class IdenticalModels(AlignedModels):
             )
             for a, b in zip(loops(left), loops(right), strict=True)
         }
-        requested = {a: pair.right for a, pair in matches.items()}
-        super().__init__((left, right), lambda: ModelAlignment(left, right, requested.items()).pairs, matches)
+        loop_pairs = [(a, pair.right) for a, pair in matches.items()]
+        super().__init__((left, right), lambda: ModelAlignment(left, right, loop_pairs).pairs, matches)
 
 
 def align_models(
-    left: Graph,
-    right: Graph,
-    requested: Iterable[tuple[Loop, Loop]] | None = None,
-    names: Mapping[str, str] | None = None,
+    left: Graph, right: Graph, loop_pairs: Sequence[tuple[Loop, Loop]], names: Mapping[str, str] | None = None
 ) -> IdenticalModels | ModelAlignment:
-    """Align two models.
+    """Align two models, of which pairs of loops are known.
 
     Args:
         left, right: the models.
-        requested: the pairs of loops; None: by their names and bodies.
+        loop_pairs: the pairs of loops.
         names: of values of the left model those in the right one.
     """
-    chosen = None if requested is None else list(requested)
     values = None if names else identical_values(left, right)
     if values is not None:
         identical = IdenticalModels(left, right, values)
-        if chosen is None or all(identical.loops[a].right is b for a, b in chosen):
+        if all(identical.loops[a].right is b for a, b in loop_pairs):
             return identical
-    return ModelAlignment(left, right, chosen, names)
+    return ModelAlignment(left, right, loop_pairs, names)
 
 
 class ModelAlignment(AlignedModels):
-    """The alignment of two models. ``loops``: the pairs of loops; ``names``: of values of the left model those in the
-    right one."""
+    """The alignment of two models. ``loop_pairs``: the pairs of loops; ``names``: of values of the left model those in
+    the right one."""
 
     def __init__(
         self,
         left: Graph,
         right: Graph,
-        loops: Iterable[tuple[Loop, Loop]] | None = None,
+        loop_pairs: Sequence[tuple[Loop, Loop]],
         names: Mapping[str, str] | None = None,
     ) -> None:
         same_system = left.system is right.system
@@ -160,7 +156,7 @@ class ModelAlignment(AlignedModels):
         numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
         pairs = TermPairs(lowered[0], lowered[1], numbers)
         super().__init__((left, right), lambda: pairs, pairs.loops, same_system, ignore_casts, narrow, quantized)
-        self._requested_loops = None if loops is None else dict(loops)
+        self._loop_pairs = dict(loop_pairs)
         self.exact_colors = self.numbers.local_colors()
         self.initial_colors = self.numbers.local_colors(with_initial=True)
         #: Ifs whose branches are aligned crosswise, by the left one.
@@ -226,23 +222,10 @@ class ModelAlignment(AlignedModels):
     # -- loops
 
     def _align_loops(self, left: Graph, right: Graph, uses: Sequence[Mapping[Term, int]]) -> None:
-        lefts, rights = ([node for node in graph.nodes if isinstance(node, Loop)] for graph in (left, right))
-        if self._requested_loops is None:
-            named = best_matches(lefts, rights, lambda loop: loop.name, self._loop_fit, self.names)
-            matches = [(a, b) for a, b, _ in named]
-        else:
-            matches = [(a, self._requested_loops[a]) for a in lefts if self._requested_loops.get(a) in rights]
-        for a, b in matches:
-            if a not in self.pairs.loops:
-                self._align_loop(a, b, uses)
-
-    def _loop_fit(self, left: Loop, right: Loop) -> float | None:
-        counts: dict[str, list[int]] = {}
-        for k, (side, loop) in enumerate(zip(self.pairs.sides, (left, right), strict=True)):
-            for term in side.terms_of_graph(loop.body):
-                counts.setdefault(term.operator, [0, 0])[k] += 1
-        total = sum(max(pair) for pair in counts.values())
-        return 2 * sum(min(pair) for pair in counts.values()) / total if total else 1.0
+        for loop in [node for node in left.nodes if isinstance(node, Loop) and node not in self.pairs.loops]:
+            twin = self._loop_pairs.get(loop)
+            if twin is not None and twin in right.nodes:
+                self._align_loop(loop, twin, uses)
 
     def _align_loop(self, left: Loop, right: Loop, uses: Sequence[Mapping[Term, int]]) -> None:
         """Align two loops; ``uses``: the signatures of the uses of their results."""

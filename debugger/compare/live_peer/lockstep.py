@@ -22,7 +22,15 @@ from ...peers.process import LoadedModel, Peer, PeerError
 from ..alignment.model_alignment import SelfAlignment
 from ..causes.difference_tracer import DifferenceTracer
 from ..causes.quantization_tie_rounding import QuantizationSteps
-from ..report.findings import Cause, Comparison, Difference, DivergenceReason, LoopFindings, PeerFailure
+from ..report.findings import (
+    Cause,
+    Comparison,
+    Difference,
+    DivergenceReason,
+    IterationDifferences,
+    LoopFindings,
+    PeerFailure,
+)
 from ..report.runtime_differences import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.runtime_deviations import has_dynamic_shape
@@ -242,7 +250,7 @@ class Lockstep:
         findings, iteration = state.findings, frame.iteration - 1
         is_request = isinstance(state.body, RequestJobBuilder)
         own_results = _request_results(plan, frame) if is_request else _iteration_results(plan, frame)
-        worst, relative, beyond = 0.0, 0.0, False
+        differences = IterationDifferences()
         for value, peer_value in outputs:
             if value not in own_results:
                 continue
@@ -256,22 +264,16 @@ class Lockstep:
             if role == "condition":
                 our_value, peer_value = _as_bool(our_value), _as_bool(peer_value)
             delta = compare(our_value, peer_value, self._tolerance)
-            findings.compared_values += 1
-            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            differences.add(delta)
             if delta.kind:
-                beyond = True
                 step = self._quantization_steps.value_step(value, our_value)
                 difference = Difference(
                     role, name, name, delta, plan.path, frame.entry, iteration, our_value, peer_value, step=step
                 )
-                findings.beyond_step |= not difference.differs_within_step
-                if findings.first is None:
-                    findings.first, findings.execution_position = difference, (self._iteration_count,)
+                findings.add_difference(difference, (self._iteration_count,))
         self._iteration_count += 1
-        findings.iterations += 1
-        findings.differing_iterations += beyond
-        findings.growth.add(iteration, worst, relative, beyond)
-        if beyond and findings.cause is None and findings.differing_iterations == 1:
+        findings.add_iteration(iteration, differences)
+        if differences.beyond_tolerance and findings.cause is None and findings.differing_iterations == 1:
             self._find_self_difference(state, feeds, dict(outputs))
             if is_request:
                 self._find_lost_variables(state, dict(outputs), own_results)

@@ -21,8 +21,8 @@ from ..report.findings import (
     Comparison,
     Demonstration,
     Difference,
+    IterationDifferences,
     LoopFindings,
-    TripDifference,
     Verdict,
 )
 from ..running.boundary_merge import ComparisonOptions
@@ -230,7 +230,7 @@ class _ReferenceRun:
             self.stopped_by.setdefault(step.loop, {})[step.entry] = step.stopped_by
 
     def _compare_iteration(self, step: IterationRecord) -> None:
-        absolute, relative, beyond, count = 0.0, 0.0, False, 0
+        differences = IterationDifferences()
         for track in self.by_loop.get(step.loop, ()):
             for key, a in self._values_at(track, step):
                 if key not in track.track.values:
@@ -239,13 +239,12 @@ class _ReferenceRun:
                 b = _restore_dtype(track.track.values[key], a)
                 delta = compare(a, b, self.options.tolerance, loose_shape=not track.requires_exact_shape)
                 track.compared += 1
-                count += 1
-                absolute, relative = max(absolute, delta.absolute), max(relative, delta.relative)
+                differences.add(delta)
                 if delta.kind:
-                    beyond = True
                     self._add_difference(track, key, a, b, delta)
-        if step.loop and count:
-            self._add_iteration(step, absolute, relative, beyond, count)
+        findings = self._loop_findings(step.loop) if differences.compared else None
+        if findings is not None:
+            findings.add_iteration(step.iteration, differences)
 
     def _values_at(self, track: _ComparedTrack, step: IterationRecord) -> Iterator[tuple[Key, Any]]:
         """The values of one location after an iteration, with their keys; carried values also at the end of a loop."""
@@ -284,8 +283,8 @@ class _ReferenceRun:
         if self.first_difference is None or position < self.first_difference[0]:
             self.first_difference = position, compared, compared.differences[key]
         findings = self._loop_findings(compared.location.path)
-        if findings is not None and (findings.first is None or position < findings.execution_position):
-            findings.first, findings.execution_position = compared.differences[key], position
+        if findings is not None:
+            findings.add_difference(compared.differences[key], position)
 
     def _loop_findings(self, path: str) -> LoopFindings | None:
         if not path:
@@ -295,14 +294,6 @@ class _ReferenceRun:
             method = next((t.candidate.method for t in self.by_loop.get(path, ())), "structure") if label else "path"
             self.findings[path] = LoopFindings(path, label or path, method)
         return self.findings[path]
-
-    def _add_iteration(self, step: IterationRecord, absolute: float, relative: float, beyond: bool, count: int) -> None:
-        findings = self._loop_findings(step.loop)
-        assert findings is not None
-        findings.compared_values += count
-        findings.iterations += 1
-        findings.differing_iterations += beyond
-        findings.growth.add(step.iteration, absolute, relative, beyond)
 
     # -- how the cause is shown
 
@@ -396,23 +387,12 @@ class _ReferenceRun:
                 findings.completed_entries += 1
                 findings.stopped_by = ended
             elif trips is not None or right > count:
-                self._add_trip_difference(findings, entry, count, right, ended)
+                findings.compare_ends(entry, (count, ended), (right, None))
+                findings.explain_trips()
             else:
                 findings.truncated_at_iteration = min(
                     right, findings.truncated_at_iteration if findings.truncated_at_iteration is not None else right
                 )
-
-    def _add_trip_difference(
-        self, findings: LoopFindings, entry: Key, count: int, expected: int, ended: StoppedBy | None
-    ) -> None:
-        if findings.trips is not None:
-            findings.trips.entries += 1
-            return
-        findings.trips = TripDifference(entry, count, expected, ended, None)
-        first = findings.first
-        if first is not None and first.entry <= entry:
-            time_text = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}"
-            findings.trips.explanation = f"'{first.name}' differs {time_text}"
 
     def _recorded_iterations(self, path: str) -> dict[Key, int]:
         """The number of iterations of each entry that the tracks of a loop's results cover."""

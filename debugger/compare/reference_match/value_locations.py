@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ....runtime.graph import Graph, If, Loop, Node, Value, bodies
 from ...reference.reference import Key
 from ..alignment.port_alignment import initial_outer_value
-from ..running.iteration_stream import walk_loops
-from ..running.sides import LoopInfo
+from ..running.sides import LoopInfo, walk_loops
 
 #: The position of a node's results, after everything inside the node.
 _AFTER_NODE = 1 << 60

@@ -328,6 +328,22 @@ class Saturation:
 
 
 @dataclass
+class IterationDifferences:
+    """The number of values that were compared in one iteration, and their largest differences."""
+
+    compared: int = 0
+    absolute: float = 0.0
+    relative: float = 0.0
+    beyond_tolerance: bool = False
+
+    def add(self, delta: Delta) -> None:
+        """Count two values that were compared."""
+        self.compared += 1
+        self.absolute, self.relative = max(self.absolute, delta.absolute), max(self.relative, delta.relative)
+        self.beyond_tolerance |= bool(delta.kind)
+
+
+@dataclass
 class LoopFindings:
     """One pair of loops. ``match_method``: path, name, structure, position, given; for values also condition."""
 
@@ -372,6 +388,41 @@ class LoopFindings:
     right_trips: int | None = None
     growth: DifferenceGrowth = field(default_factory=DifferenceGrowth)
     reasons: list[DivergenceReason] = field(default_factory=list)
+
+    def add_iteration(self, iteration: int, differences: IterationDifferences) -> None:
+        """Count an iteration that was compared."""
+        self.compared_values += differences.compared
+        self.iterations += 1
+        self.differing_iterations += differences.beyond_tolerance
+        self.growth.add(iteration, differences.absolute, differences.relative, differences.beyond_tolerance)
+
+    def add_difference(self, difference: Difference, position: tuple[int, ...]) -> None:
+        """Record two values that differ; the first one in execution order is kept."""
+        self.beyond_step |= not difference.differs_within_step
+        if self.first is None or position < self.execution_position:
+            self.first, self.execution_position = difference, position
+
+    def compare_ends(
+        self, entry: tuple[int, ...], left: tuple[int, StoppedBy | None], right: tuple[int, StoppedBy | None]
+    ) -> None:
+        """Compare the trip counts of both sides in an entry, each with the reason for its end."""
+        self.stopped_by = left[1] if left[1] is right[1] else None
+        if left[0] == right[0]:
+            return
+        if self.trips is None:
+            self.trips = TripDifference(entry, left[0], right[0], left[1], right[1])
+        else:
+            self.trips.entries += 1
+
+    def explain_trips(self) -> None:
+        """Explain different trip counts by the first value that differs, if that is before."""
+        first, trips = self.first, self.trips
+        if first is None or trips is None or first.entry > trips.entry:
+            return
+        subject = "the condition" if first.role == "condition" else f"'{first.name}'"
+        entry = "" if first.entry == trips.entry else f" of entry {'/'.join(map(str, first.entry))}"
+        time_text = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}{entry}"
+        trips.explanation = f"{subject} differs {time_text}"
 
     @property
     def node(self) -> NodeDifference | None:

@@ -32,10 +32,10 @@ from ..report.findings import (
     Comparison,
     Difference,
     EditEffect,
+    IterationDifferences,
     LoopFindings,
     Saturation,
     StaticDifference,
-    TripDifference,
     Verdict,
 )
 from ..report.runtime_differences import reasons_predicting
@@ -144,7 +144,7 @@ def compare_sides(
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
             loop.trips.reasons = reasons_predicting(loop.reasons, "trips", peer)
-            loop.trips.explanation = _trip_count_explanation(loop)
+            loop.explain_trips()
     effects = _edit_effects(result, left, right, options, time.monotonic() - start)
     if effects:
         result.static_differences = order_by_effect(listed, effects, set(paths.values()) if options.loops else None)
@@ -182,8 +182,7 @@ def _alignment(
 ) -> IdenticalModels | ModelAlignment | None:
     if left.graph is None or right.graph is None:
         return None
-    loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
-    return align_models(left.graph, right.graph, loops, options.names)
+    return align_models(left.graph, right.graph, match.loop_pairs, options.names)
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:
@@ -194,17 +193,6 @@ def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: 
     monitor = SaturationMonitor(side.model.graph, index)
     monitor.check_iteration((), None, side.final_reader)
     return monitor.saturations
-
-
-def _trip_count_explanation(loop: LoopFindings) -> str:
-    """The explanation of different trip counts by the first differing value."""
-    first, trips = loop.first, loop.trips
-    if first is None or trips is None or first.entry > trips.entry:
-        return ""
-    subject = "the condition" if first.role == "condition" else f"'{first.name}'"
-    entry = "" if first.entry == trips.entry else f" of entry {'/'.join(map(str, first.entry))}"
-    time_text = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}{entry}"
-    return f"{subject} differs {time_text}"
 
 
 def _note_unmatched_loops(result: Comparison, matching: LoopMatching) -> None:
@@ -308,7 +296,7 @@ class _BoundaryMerge:
         followed = boundary.iteration, StoppedBy.LIMIT
         del self.open_entries[pair.index, boundary.entry]
         ends = (followed, ended) if side == 0 else (ended, followed)
-        self._compare_ends(self.findings[pair.index], boundary.entry, *ends)
+        self.findings[pair.index].compare_ends(boundary.entry, *ends)
         labels = (self.left.label, self.right.label)[:: 1 if side == 0 else -1]
         path = (pair.left, pair.right)[side].path
         self.notes.append(
@@ -318,29 +306,25 @@ class _BoundaryMerge:
 
     def _compare_boundaries(self, position: ExecutionPosition, pair: LoopMatch, a: Boundary, b: Boundary) -> None:
         findings = self.findings[pair.index]
-        worst, relative, beyond = 0.0, 0.0, False
+        differences = IterationDifferences()
         since = self.differing_since[pair.index]
         if not a.iteration:
             since.clear()
         for name, difference in self._value_differences(pair, a, b):
-            findings.compared_values += 1
+            differences.add(NO_DIFFERENCE if difference is None else difference.delta)
             if difference is None or not (difference.delta.kind or difference.delta.absolute):
                 since.pop(name, None)
             else:
                 since.setdefault(name, a.iteration - 1)
-            if difference is None:
-                continue
-            delta = difference.delta
-            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
-            beyond = beyond or bool(delta.kind)
-            self._note_difference(pair, position, difference)
+            if difference is not None:
+                self._note_difference(pair, position, difference)
         if findings.first is not None and not findings.differing_since:
             findings.differing_since = dict(since)
         if a.iteration:
-            findings.iterations += 1
-            findings.differing_iterations += beyond
-            findings.growth.add(a.iteration - 1, worst, relative, beyond)
+            findings.add_iteration(a.iteration - 1, differences)
             self._update_monitors(pair, a)
+        else:
+            findings.compared_values += differences.compared
         self._note_end(pair, a, 0)
         self._note_end(pair, b, 1)
 
@@ -352,10 +336,8 @@ class _BoundaryMerge:
         if not difference.delta.kind:
             return
         value = compared_value(pair.left.loop, difference.role, difference.name, difference.iteration)
-        difference = replace(difference, step=self.steps.value_step(value, difference.left))
-        findings.beyond_step |= not difference.differs_within_step
-        if findings.first is None:
-            findings.first, findings.execution_position = difference, position
+        step = self.steps.value_step(value, difference.left)
+        findings.add_difference(replace(difference, step=step), position)
 
     def _make_range_monitors(self) -> dict[int, RangeMonitor]:
         """Monitors of bodies in a narrower type by pair; recordings may lack one."""
@@ -465,23 +447,7 @@ class _BoundaryMerge:
             return
         del self.open_entries[pair.index, boundary.entry]
         findings.completed_entries += 1
-        self._compare_ends(findings, boundary.entry, entry.left_end, entry.right_end)
-
-    def _compare_ends(
-        self,
-        findings: LoopFindings,
-        entry: tuple[int, ...],
-        left_end: tuple[int, StoppedBy | None],
-        right_end: tuple[int, StoppedBy | None],
-    ) -> None:
-        (left, left_ended), (right, right_ended) = left_end, right_end
-        findings.stopped_by = left_ended if left_ended is right_ended else None
-        if left == right:
-            return
-        if findings.trips is None:
-            findings.trips = TripDifference(entry, left, right, left_ended, right_ended)
-        else:
-            findings.trips.entries += 1
+        findings.compare_ends(boundary.entry, entry.left_end, entry.right_end)
 
     def _finish_open_entries(self) -> None:
         """Finish entries that did not end on both sides: a limit is no end, even for equal trip counts."""
@@ -494,7 +460,7 @@ class _BoundaryMerge:
                 )
             ]
             if ends[0] is not None and ends[1] is not None and (entry.left_end or entry.right_end):
-                self._compare_ends(findings, position, ends[0], ends[1])
+                findings.compare_ends(position, ends[0], ends[1])
             else:
                 counts = [count for count in entry.iterations if count is not None]
                 findings.truncated_at_iteration = min(counts)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ....runtime.frame import BranchPath, Frame, frame_reader
 from ....runtime.graph import MAIN, Graph, StoppedBy, Value
 from ...reference.reference import Key
-from .sides import ComparisonSide, LoopInfo, ModelSide
+from .sides import ComparisonSide, ModelSide, walk_loops
 from .value_readers import (
     DictReader,
     IterationReader,
@@ -100,10 +100,3 @@ def _iterate_trace(side: ComparisonSide, requested: Mapping[str, Collection[Valu
 def outputs_by_name(graph: Graph) -> dict[str, Value]:
     """The outputs of a model by their names in a run."""
     return dict(zip(graph.output_names or [value.name for value in graph.outputs], graph.outputs, strict=False))
-
-
-def walk_loops(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:
-    """Loops and their nested loops, outer before inner."""
-    for loop in loops:
-        yield loop
-        yield from walk_loops(loop.children)

@@ -18,7 +18,7 @@ from ....runtime.text import did_you_mean
 from ..alignment.assignment import best_assignment
 from ..alignment.port_alignment import is_numbered_name
 from ..normal_form.operator_normalization import canonical_operator
-from .sides import ComparisonSide, LoopInfo
+from .sides import ComparisonSide, LoopInfo, walk_loops
 
 #: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
 _NAME_WEIGHT, _NAME_WEIGHT_IN_TIES = 0.1, 1e-3
@@ -50,6 +50,12 @@ class LoopMatching:
     #: Whether the pairs have the same order on both sides, so that one merge suffices.
     same_order: bool = True
 
+    @property
+    def loop_pairs(self) -> list[tuple[Loop, Loop]]:
+        """The pairs of loops in the graphs, where both are known."""
+        pairs = ((pair.left.loop, pair.right.loop) for pair in self.pairs)
+        return [(left, right) for left, right in pairs if left is not None and right is not None]
+
 
 def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> LoopMatching:
     """Pair the loops level by level: by given names, path, name, similarity, and order."""
@@ -67,17 +73,11 @@ def find_unknown_name(left: ComparisonSide, right: ComparisonSide, names: Mappin
         known_names = {MAIN, *side.graph.output_names}
         for graph in walk_graphs(side.graph):
             known_names.update(value.name for value in own_values(graph))
-        known_names.update(name for loop in _walk_loops(side.loops) for name in (loop.name, loop.path))
+        known_names.update(name for loop in walk_loops(side.loops) for name in (loop.name, loop.path))
         for pair in names.items():
             if pair[k] not in known_names:
                 return pair[0], f"{side.label} has no '{pair[k]}'{did_you_mean(pair[k], sorted(known_names))}"
     return None
-
-
-def _walk_loops(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:
-    for loop in loops:
-        yield loop
-        yield from _walk_loops(loop.children)
 
 
 def _match_level(

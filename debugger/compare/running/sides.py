@@ -47,6 +47,13 @@ class LoopInfo:
     loop: Loop | None = None
 
 
+def walk_loops(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:
+    """Loops and their nested loops, outer before inner."""
+    for loop in loops:
+        yield loop
+        yield from walk_loops(loop.children)
+
+
 class ComparisonSide(Protocol):
     """One side of a comparison."""
 
@@ -85,7 +92,7 @@ class ModelSide:
     def __init__(self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, label: str = "") -> None:
         self.model = model
         self.label = label or model.name
-        self.loops = [_loop_info(loop) for loop in model.loops]
+        self.loops = loops_of_model(model)
         self.graph: Graph | None = model.graph
         self.outputs: Mapping[str, Data] | None = None
         self.limit = limit
@@ -217,6 +224,11 @@ class ModelSide:
         """The notes on the model and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
         return reasons_from_notes([*self.model.graph.notes, *plan.loop.notes, *self._observed.get(loop, ())])
+
+
+def loops_of_model(model: Model) -> list[LoopInfo]:
+    """The outermost loops of a model."""
+    return [_loop_info(loop) for loop in model.loops]
 
 
 def _loop_info(loop: LoopNode) -> LoopInfo:

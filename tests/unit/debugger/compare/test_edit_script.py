@@ -12,8 +12,12 @@ import loopdbg
 from cli_runner import save_text_model
 from ir_builder import IrNetBuilder
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
-from loopdbg.debugger.compare.alignment.edit_script import edit_script
-from loopdbg.debugger.compare.edits import EditKind
+from loopdbg.debugger.compare.alignment.edit_script import build_edit_script
+from loopdbg.debugger.compare.alignment.model_alignment import align_models
+from loopdbg.debugger.compare.edits import EditKind, EditScript
+from loopdbg.debugger.compare.running.loop_matching import match_loops
+from loopdbg.debugger.compare.running.sides import loops_of_model
+from loopdbg.runtime.graph import Graph
 from text_models import model
 
 F32 = np.float32
@@ -59,6 +63,11 @@ EDITS: list[tuple[str, str, str, list[tuple[str, str]]]] = [
         [("operator", "s"), ("operator", "h2")],
     ),
 ]  # fmt: skip
+
+
+def edit_script(left: Graph, right: Graph) -> EditScript:
+    matching = match_loops(loops_of_model(loopdbg.Model(left)), loops_of_model(loopdbg.Model(right)), {})
+    return build_edit_script(align_models(left, right, matching.loop_pairs))
 
 
 def changed(old: str, new: str) -> str:
@@ -187,7 +196,9 @@ def test_a_factor_of_one_that_changed_is_a_changed_constant() -> None:
         left, right = (model(text % factor) for factor in factors)
         script = edit_script(left.graph, right.graph)
         assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "c")]
-        same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right, {"x": F32([3, 4])})
+        same_values(
+            loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right, {"x": F32([3, 4])}
+        )
 
 
 def test_carried_values_are_paired_at_the_lowest_total_cost() -> None:
