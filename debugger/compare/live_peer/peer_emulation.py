@@ -15,7 +15,6 @@ from ....runtime.errors import UsageError
 from ....runtime.graph import (
     Dim,
     Graph,
-    If,
     Loop,
     Node,
     Operation,
@@ -24,7 +23,6 @@ from ....runtime.graph import (
     System,
     TensorType,
     Value,
-    bodies,
     loops,
     walk,
 )
@@ -32,6 +30,7 @@ from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import Model
 from ...peers.process import PEERS
 from ...portability.known_differences import KNOWN_DIFFERENCES
+from ..running.graph_rewriting import rewritten_copy
 from ..running.runtime_deviations import Deviation
 from .saturating_byte_sums import is_byte_product, with_saturating_sums
 
@@ -77,7 +76,7 @@ def as_runtime(model: Model, runtime: str) -> PeerSemantics:
     if runtime not in PEERS:
         raise UsageError(f"there are no rules of '{runtime}'; there are some of {' and '.join(PEERS)}")
     rewrite = _Rewrite(model.graph, ProducerMap.for_graph(model.graph))
-    graph = _rewrite_graph_copy(rewrite, model.graph, _RULES[runtime])
+    graph = _rewrite_by_rules(rewrite, _RULES[runtime])
     unfollowed = tuple(_unfollowed_notes(model.graph, runtime, rewrite.rules))
     if not rewrite.sentences:
         rest = f"; not followed: {'; '.join(unfollowed)}" if unfollowed else ""
@@ -97,26 +96,16 @@ def _unfollowed_notes(graph: Graph, runtime: str, followed: set[str]) -> Iterato
             yield str(note)
 
 
-def _rewrite_graph_copy(rewrite: _Rewrite, graph: Graph, rules: Sequence[_Rule]) -> Graph:
-    """A copy of a graph and of the graphs in it, changed by rules; values are shared."""
-    new = copy.copy(graph)
-    new.nodes, new.constants = [], list(graph.constants)
-    new.expanded_from = {}
-    for node in graph.nodes:
-        copied = copy.copy(node)
-        if isinstance(copied, If):
-            copied.then_branch, copied.else_branch = (
-                _rewrite_graph_copy(rewrite, inner, rules) for _, inner in bodies(node)
-            )
-        elif isinstance(copied, Loop):
-            copied.body = _rewrite_graph_copy(rewrite, copied.body, rules)
-        if node in graph.expanded_from:
-            new.expanded_from[copied] = graph.expanded_from[node]
-        nodes: list[Node] = [copied]
+def _rewrite_by_rules(rewrite: _Rewrite, rules: Sequence[_Rule]) -> Graph:
+    """A copy of a graph and of the graphs in it, changed by rules."""
+
+    def apply(graph: Graph, node: Node, copied: Node) -> list[Node]:
+        nodes = [copied]
         for rule in rules:
-            nodes = [other for item in nodes for other in (rule(rewrite, new, item) or [item])]
-        new.nodes += nodes
-    return new
+            nodes = [other for item in nodes for other in (rule(rewrite, graph, item) or [item])]
+        return nodes
+
+    return rewritten_copy(rewrite.graph, apply)
 
 
 # -- rules
@@ -271,7 +260,7 @@ def byte_sum_deviations(graph: Graph) -> Iterator[Deviation]:
     if any(map(is_byte_product, walk(graph))):
         text = "adds pairs of products of u8 and s8 in 16 bits, which saturate, as onnxruntime does without VNNI"
         rewrite = _Rewrite(graph, ProducerMap.for_graph(graph))
-        yield Deviation("B33", text, lambda: _rewrite_graph_copy(rewrite, graph, (_saturate_byte_sums,)))
+        yield Deviation("B33", text, lambda: _rewrite_by_rules(rewrite, (_saturate_byte_sums,)))
 
 
 _RULES: dict[str, tuple[_Rule, ...]] = {

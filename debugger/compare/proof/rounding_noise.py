@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Array, BackEdge, Graph, If, Loop, Node, TensorType, Value
+from ....runtime.graph import Array, BackEdge, Graph, Loop, Node, TensorType, Value
 from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
+from ..running.graph_rewriting import rewritten_copy
 from ..running.value_comparison import dtype_kind
 
 
@@ -51,40 +52,27 @@ def with_moved_loop_values(
         The copy; None if no such loop carries floats.
     """
     mover = _LoopValueMover(np.random.default_rng(seed), units, only)
-    new = mover.graph(graph)
+    new = rewritten_copy(graph, mover.rewrite)
     return new if mover.count else None
 
 
 class _LoopValueMover:
-    """Copies graphs; ``count``: the carried values that are moved."""
+    """Rewrites loops; ``count``: the carried values that are moved."""
 
     def __init__(self, generator: np.random.Generator, units: int, only: tuple[Loop, int] | None) -> None:
         self._generator, self._units, self._only = generator, units, only
         self.count = 0
 
-    def graph(self, graph: Graph) -> Graph:
-        """A copy of a graph; values are shared."""
-        new = copy.copy(graph)
-        new.nodes = [self._node(node) for node in graph.nodes]
-        return new
-
-    def _node(self, node: Node) -> Node:
-        if isinstance(node, If):
-            branch = copy.copy(node)
-            branch.then_branch, branch.else_branch = self.graph(node.then_branch), self.graph(node.else_branch)
-            return branch
-        return self._loop(node) if isinstance(node, Loop) else node
-
-    def _loop(self, loop: Loop) -> Loop:
-        new, body = copy.copy(loop), self.graph(loop.body)
-        moves = self._only is None or loop is self._only[0]
-        edges = {edge: self._edge(edge, body) if moves else edge for edge in loop.back_edges}
-        new.body, new.back_edges = body, list(edges.values())
-        new.last_values = [copy.copy(last) for last in loop.last_values]
-        for last in new.last_values:
-            edge = loop.back_edge_for(last)
-            last.edge = None if edge is None else edges[edge]
-        return new
+    def rewrite(self, graph: Graph, node: Node, copied: Node) -> list[Node]:
+        """A node; a loop carries the moved values."""
+        if isinstance(node, Loop) and isinstance(copied, Loop) and (self._only is None or node is self._only[0]):
+            edges = {edge: self._edge(edge, copied.body) for edge in node.back_edges}
+            copied.back_edges = list(edges.values())
+            copied.last_values = [copy.copy(last) for last in node.last_values]
+            for last in copied.last_values:
+                edge = node.back_edge_for(last)
+                last.edge = None if edge is None else edges[edge]
+        return [copied]
 
     def _edge(self, edge: BackEdge, body: Graph) -> BackEdge:
         kind = edge.param.type
