@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ....runtime.graph import Value
+from ....runtime.model import Model
 from ..edits import EditScript, Spelling
 from ..normal_form.rules import RULES
 from ..normal_form.terms import Term
+from ..running.loop_matching import match_loops
+from ..running.sides import loops_of_model
 from .edit_finder import EditFinder
-from .model_alignment import IdenticalModels, ModelAlignment
+from .model_alignment import IdenticalModels, ModelAlignment, align_models
+
+
+def edit_script(left: Model, right: Model) -> EditScript:
+    """What to change in the left model so that it computes what the right one computes."""
+    matching = match_loops(loops_of_model(left), loops_of_model(right), {})
+    return build_edit_script(align_models(left.graph, right.graph, matching.loop_pairs))
 
 
 def build_edit_script(alignment: IdenticalModels | ModelAlignment) -> EditScript:
-    """What to change in the left one of two models so that it computes what the right one computes."""
+    """The edit script of two aligned models."""
     if isinstance(alignment, IdenticalModels):
         return EditScript((), alignment.values)
     edits = tuple(EditFinder(alignment).find())

@@ -12,12 +12,8 @@ import loopdbg
 from cli_runner import save_text_model
 from ir_builder import IrNetBuilder
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
-from loopdbg.debugger.compare.alignment.edit_script import build_edit_script
-from loopdbg.debugger.compare.alignment.model_alignment import align_models
-from loopdbg.debugger.compare.edits import EditKind, EditScript
-from loopdbg.debugger.compare.running.loop_matching import match_loops
-from loopdbg.debugger.compare.running.sides import loops_of_model
-from loopdbg.runtime.graph import Graph
+from loopdbg.debugger.compare.alignment.edit_script import edit_script
+from loopdbg.debugger.compare.edits import EditKind
 from text_models import model
 
 F32 = np.float32
@@ -65,11 +61,6 @@ EDITS: list[tuple[str, str, str, list[tuple[str, str]]]] = [
 ]  # fmt: skip
 
 
-def edit_script(left: Graph, right: Graph) -> EditScript:
-    matching = match_loops(loops_of_model(loopdbg.Model(left)), loops_of_model(loopdbg.Model(right)), {})
-    return build_edit_script(align_models(left, right, matching.loop_pairs))
-
-
 def changed(old: str, new: str) -> str:
     assert old in BASE
     return BASE.replace(old, new).replace("int64 three", "int64 zero = {0}, int64 three")
@@ -78,7 +69,7 @@ def changed(old: str, new: str) -> str:
 @pytest.mark.parametrize(("old", "new", "edits"), [item[1:] for item in EDITS], ids=[item[0] for item in EDITS])
 def test_each_edit_is_named_and_gives_the_other_model(old: str, new: str, edits: list[tuple[str, str]]) -> None:
     left, right = model(changed("s = Add", "s = Add")), model(changed(old, new))
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     assert [(edit.kind.value, edit.left_name or edit.right_name) for edit in script.edits] == edits
     assert all(edit.left_text != edit.right_text for edit in script.edits)
     applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
@@ -96,7 +87,7 @@ def same_values(model: loopdbg.Model, other: loopdbg.Model, feeds: dict[str, Any
 def test_one_of_two_edits_is_applied() -> None:
     right = model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)").replace("g2 = Softmax <axis = 0>", "g2 = Neg"))
     left = model(BASE)
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     first = next(edit for edit in script.edits if edit.left_name == "h2")
     applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, [first]))
     same_values(applied, model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)")))
@@ -109,13 +100,13 @@ def test_edits_of_a_converted_model_are_applied_with_its_operators(old: str, new
     converted = openvino.Core().read_model(tmp_path / "right.onnx")
     openvino.save_model(converted, tmp_path / "right.xml", compress_to_fp16=False)
     left, right = model(changed("s = Add", "s = Add")), loopdbg.load(tmp_path / "right.xml")
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right)
 
 
 def test_values_that_differ_are_aligned_and_the_others_matched() -> None:
     left, right = model(BASE), model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)"))
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     matched = {(a.name, b.name) for a, b in script.matched.items()}
     aligned = {(a.name, b.name) for a, b in script.aligned.items()}
     assert {("start", "start"), ("g", "g"), ("e", "e"), ("g2", "g2")} <= matched
@@ -128,7 +119,7 @@ BRANCHES = """g (bool p, float[2] x) => (float[2] y) {
 
 
 def test_branches_that_changed_places() -> None:
-    script = edit_script(model(BRANCHES % ("Tanh", "Relu")).graph, model(BRANCHES % ("Relu", "Tanh")).graph)
+    script = edit_script(model(BRANCHES % ("Tanh", "Relu")), model(BRANCHES % ("Relu", "Tanh")))
     assert [edit.kind for edit in script.edits] == [EditKind.BRANCHES]
 
 
@@ -136,13 +127,13 @@ CAST = "g (float[2] x) => (float[2] y) { a = Cast <to = %d> (x)  b = Exp (a)  y 
 
 
 def test_a_conversion_to_another_dtype() -> None:
-    script = edit_script(model(CAST % 11).graph, model(CAST % 6).graph)
+    script = edit_script(model(CAST % 11), model(CAST % 6))
     assert [(edit.kind, edit.left_name, edit.detail) for edit in script.edits] == [(EditKind.DTYPE, "a", "to")]
 
 
 def test_a_changed_constant_says_how() -> None:
     text = "g (float[2,2] x) => (float[2,2] y) <float[2,2] W = {%s}> { y = MatMul (x, W) }"
-    (edit,) = edit_script(model(text % "1, 2, 3, 4").graph, model(text % "1, 3, 2, 4").graph).edits
+    (edit,) = edit_script(model(text % "1, 2, 3, 4"), model(text % "1, 3, 2, 4")).edits
     assert (edit.kind, edit.detail) == (EditKind.CONSTANT, "the same, transposed")
     assert edit.left_data is not None and edit.right_data is not None
 
@@ -176,7 +167,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("left", "right", "rule"), SPELLINGS)
 def test_equivalent_spellings_are_no_edits(left: str, right: str, rule: str) -> None:
-    script = edit_script(model(STEP % left).graph, model(STEP % right).graph)
+    script = edit_script(model(STEP % left), model(STEP % right))
     assert not script.edits
     assert not rule or rule in {spelling.rule for spelling in script.spelling}
 
@@ -187,14 +178,14 @@ def test_an_operand_that_is_not_neutral_stays(node: str) -> None:
     text = STEP.replace("float unit", "float zero = {0}, float[1,1,4] wide = {1,1,1,1}, float unit")
     nodes = f"m = {node}  r = Reshape (m, fixed)  h2 = Tanh (r)", "r = Reshape (h, fixed)  h2 = Tanh (r)"
     left, right = (model(text % item) for item in nodes)
-    assert [edit.kind for edit in edit_script(left.graph, right.graph).edits] == [EditKind.NODE_OMITTED]
+    assert [edit.kind for edit in edit_script(left, right).edits] == [EditKind.NODE_OMITTED]
 
 
 def test_a_factor_of_one_that_changed_is_a_changed_constant() -> None:
     text = "g (float[2] x) => (float[2] y) <float c = {%s}> { a = Mul (x, c)  y = Tanh (a) }"
     for factors in (("1", "2"), ("2", "1")):
         left, right = (model(text % factor) for factor in factors)
-        script = edit_script(left.graph, right.graph)
+        script = edit_script(left, right)
         assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "c")]
         same_values(
             loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)), right, {"x": F32([3, 4])}
@@ -210,7 +201,7 @@ def test_carried_values_are_paired_at_the_lowest_total_cost() -> None:
       }>
     }"""
     left, right = model(text % "p2"), model(text % "p")
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.BACK_EDGE, "q")]
 
 
@@ -218,14 +209,14 @@ def test_the_only_element_of_an_axis_is_all_of_it() -> None:
     text = "g (float[1,4] x) => (float[4] y) <int64[1] one = {0}, int64 scalar = {0}> { %s }"
     spelled = "r = Gather (x, scalar)  y = Tanh (r)", "r = Gather (x, one)  s = Squeeze (r, one)  y = Tanh (s)"
     left, right = (model(text % nodes) for nodes in spelled)
-    assert not edit_script(left.graph, right.graph).edits
+    assert not edit_script(left, right).edits
 
 
 def test_operators_that_give_the_same_number_by_coincidence_do_not_correspond() -> None:
     text = "g (float[1,1] x) => (float[1,1] y) <float[1,1] w = {-1}, float c = {16}> { %s }"
     left = model(text % "t = Mod <fmod = 1> (w, c)  u = MatMul (t, w)  y = Add (x, u)")
     right = model(text % "a = Mod <fmod = 1> (w, c)  b = Abs (w)  d = MatMul (a, b)  y = Add (x, d)")
-    (edit,) = edit_script(left.graph, right.graph).edits
+    (edit,) = edit_script(left, right).edits
     assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.OPERAND, "u", "d")
 
 
@@ -238,7 +229,7 @@ def test_an_index_of_which_openvino_gives_zero_is_a_changed_constant(tmp_path: P
         (tmp_path / f"{index}").mkdir()
         return loopdbg.load(net.save(tmp_path / f"{index}"))
 
-    (edit,) = edit_script(gather(0).graph, gather(2).graph).edits
+    (edit,) = edit_script(gather(0), gather(2)).edits
     assert (edit.kind, edit.left_name) == (EditKind.CONSTANT, "index")
 
 
@@ -251,7 +242,7 @@ def test_the_rank_of_a_scan_output_is_that_of_its_elements_and_one_more() -> Non
       k = %s
     }"""
     left, right = (model(text % node) for node in ("Gather (s, scalar)", "Squeeze (s, one)"))
-    assert not edit_script(left.graph, right.graph).edits
+    assert not edit_script(left, right).edits
 
 
 #: Two spellings of a model, of which the second declares a type.
@@ -271,8 +262,8 @@ def test_what_one_model_declares_or_computes_beforehand_is_no_edit(
     x: str, y: str, left: str, right: str, declared: str
 ) -> None:
     text = "g (%s) => (%s) <float[1,2] b = {1, 2}, int64[1] from = {0}, int64[1] to = {1}%s> { %s }"
-    graphs = (model(text % (x, y, types, nodes)).graph for types, nodes in (("", left), (declared, right)))
-    assert not edit_script(*graphs).edits
+    models = (model(text % (x, y, types, nodes)) for types, nodes in (("", left), (declared, right)))
+    assert not edit_script(*models).edits
 
 
 def test_a_carried_value_that_stays_corresponds_to_one_that_stays() -> None:
@@ -283,7 +274,7 @@ def test_a_carried_value_that_stays_corresponds_to_one_that_stays() -> None:
     copies = "h2 = Identity (g)  g2 = Identity (g)"
     left = text % (", int64[1] z", "1", ", z", "two, one", "int64[1] h, int64[1] g", "int64[1] h2, int64[1] g2", copies)
     right = text % ("", "2", "", "one", "int64[1] g", "int64[1] g2", "g2 = Identity (g)")
-    (edit,) = edit_script(model(left).graph, model(right).graph).edits
+    (edit,) = edit_script(model(left), model(right)).edits
     assert (edit.kind, edit.left_name) == (EditKind.CONSTANT, "one")
 
 
@@ -291,7 +282,7 @@ def test_nodes_that_one_model_lacks_between_two_values_are_one_edit() -> None:
     text = "g (float[2] x) => (float[2] y) { %s }"
     left, right = model(text % "a = Exp (x)  b = Neg (a)  y = Tanh (b)"), model(text % "y = Tanh (x)")
     for pair, kind in (((left, right), EditKind.NODE_OMITTED), ((right, left), EditKind.NODE_ADDED)):
-        (edit,) = edit_script(pair[0].graph, pair[1].graph).edits
+        (edit,) = edit_script(*pair).edits
         assert (edit.kind, edit.left_name or edit.right_name, edit.detail) == (kind, "b", "b, a")
 
 
@@ -301,7 +292,7 @@ def test_an_operator_that_has_no_effect_on_one_side_differs_by_its_attribute() -
     }"""
     for ends in (("-1", "9"), ("9", "-1")):
         left, right = (model(text % end) for end in ends)
-        script = edit_script(left.graph, right.graph)
+        script = edit_script(left, right)
         (edit,) = script.edits
         assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.ATTRIBUTE, "part", "part")
         changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, [edit]))
@@ -329,7 +320,7 @@ def test_an_operator_without_effect_at_a_port_differs_by_its_attribute(port: int
     for k, value in enumerate(READ):
         text = text.replace(f"SLICE{k}", f"{'Slice' if k == port else 'Neg'} ({value}{', from, to' * (k == port)})")
     left, right = (model(text.replace("END", end)) for end in ("9", "2"))
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     assert [(edit.kind, edit.left_name, edit.right_name) for edit in script.edits] == [(EditKind.ATTRIBUTE, name, name)]
     changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
     same_values(changed, right, {"x": F32([1, 2, 3, 4]), "w": F32([4, 3, 2, 1])})
@@ -343,7 +334,7 @@ def test_a_slice_that_is_read_does_not_correspond_to_one_that_is_not() -> None:
       }> (start, %s)
     }""".replace("float[3] s = {0, 0, 0}", "float start = {0}")
     left, right = model(text % (2, "float unread, ", "a, b")), model(text % (1, "", "a"))
-    (edit,) = edit_script(left.graph, right.graph).edits
+    (edit,) = edit_script(left, right).edits
     assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.SLICE, "read", "read")
 
 
@@ -358,7 +349,7 @@ def test_another_constant_is_read_though_the_first_one_is_removed() -> None:
     """Tools remove a weight that nothing reads any longer."""
     left = model(STARTS % ("float[2] x = {1, 2}, float[2] w = {3, 4}", "w"))
     right = model(STARTS % ("float[2] x = {1, 2}", "x"))
-    (edit,) = edit_script(left.graph, right.graph).edits
+    (edit,) = edit_script(left, right).edits
     assert (edit.kind, edit.left_name) == (EditKind.INITIAL_VALUE, "h")
 
 
@@ -366,7 +357,7 @@ def test_a_changed_constant_is_named_where_a_tool_has_computed_with_it() -> None
     text = "g (float[2] x) => (float[2] y, float[2] u) <float[2] w = {%s}, %s> { %s y = Add (x, t)  u = Mul (x, w) }"
     left = model(text % ("1, 2", "float[2] c = {3, 3}", "t = Mul (w, c)"))
     right = model(text % ("1, 5", "float[2] t = {3, 15}", ""))
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "w")]
     changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
     same_values(changed, right, {"x": F32([1, 2])})
@@ -375,7 +366,7 @@ def test_a_changed_constant_is_named_where_a_tool_has_computed_with_it() -> None
 def test_equal_constants_of_two_dtypes_do_not_replace_each_other() -> None:
     text = "g (float[1] x) => (float[1] y, double[1] d) <double[1] wide = {-1}%s> { %s d = Neg (wide) }"
     left, right = model(text % ("", "y = Abs (x)")), model(text % (", float[1] minus = {-1}", "y = Mul (x, minus)"))
-    script = edit_script(left.graph, right.graph)
+    script = edit_script(left, right)
     changed = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
     same_values(changed, right, {"x": F32([2])})
 
@@ -387,7 +378,7 @@ ROWS = """g (float[2] h0) => (float[2] y) <float[2,2] z = {1, 2, 3, 4}, int64[1]
 
 
 def test_slices_of_tensors_of_two_lengths_are_the_same_slice() -> None:
-    edits = edit_script(model(ROWS % 2).graph, model(ROWS % 1).graph).edits
+    edits = edit_script(model(ROWS % 2), model(ROWS % 1)).edits
     assert [(edit.kind, edit.left_name) for edit in edits] == [(EditKind.ATTRIBUTE, "rows")]
 
 
@@ -399,27 +390,25 @@ def test_an_omitted_bias_is_an_operand_of_its_gemm(other: str, spelled: str) -> 
     """The Gemm itself is in both models, though it is two nodes in normal form."""
     without = STEP % f"h2 = {other}"
     for left, right in ((GEMM, without), (without, GEMM)):
-        (edit,) = edit_script(model(left).graph, model(right).graph).edits
+        (edit,) = edit_script(model(left), model(right)).edits
         assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.OPERAND, "h2", "h2")
         assert edit.left_node is not None and edit.right_node is not None
         assert {edit.left_text, edit.right_text} == {"h2 = Gemm(h, W, [1.0, 2.0, 3.0, 4.0])", f"h2 = {spelled}"}
 
 
 def test_an_omitted_addition_is_named_where_the_other_model_fuses() -> None:
-    (edit,) = edit_script(
-        model(STEP % "m = MatMul (h, W)  h2 = Add (m, b)").graph, model(STEP % "h2 = Gemm (h, W)").graph
-    ).edits
+    (edit,) = edit_script(model(STEP % "m = MatMul (h, W)  h2 = Add (m, b)"), model(STEP % "h2 = Gemm (h, W)")).edits
     assert edit.kind is EditKind.NODE_OMITTED and edit.left_node is not None and edit.left_node.op_type == "Add"
 
 
 def test_an_added_node_is_quoted_with_its_reader() -> None:
-    (edit,) = edit_script(model(STEP % "h2 = Tanh (h)").graph, model(STEP % "m = Neg (h)  h2 = Tanh (m)").graph).edits
+    (edit,) = edit_script(model(STEP % "h2 = Tanh (h)"), model(STEP % "m = Neg (h)  h2 = Tanh (m)")).edits
     assert (edit.left_text, edit.right_text) == ("h2 = Tanh(h)", "h2 = Tanh(m), where m = -h")
 
 
 def test_one_text_of_two_opsets_says_which() -> None:
     text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }"
-    (edit,) = edit_script(model(text, 12).graph, model(text, 13).graph).edits
+    (edit,) = edit_script(model(text, 12), model(text, 13)).edits
     assert (edit.left_text, edit.right_text) == (
         "y = Softmax(x, axis=1) (opset 12)",
         "y = Softmax(x, axis=1) (opset 13)",
@@ -431,7 +420,7 @@ def test_an_operator_that_became_a_loop_is_quoted_as_the_file_spells_it() -> Non
     <float[1,4,3] W = {1,2,3,4,5,6,7,8,9,1,2,3}, float[1,4,4] R = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}> {
       Y, last = RNN <hidden_size = 4> (X, W, R, %s)
     }"""
-    (edit,) = edit_script(model(text % ", lens").graph, model(text % "").graph).edits
+    (edit,) = edit_script(model(text % ", lens"), model(text % "")).edits
     assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "Y")
     assert [node and node.op_type for node in (edit.left_node, edit.right_node)] == ["RNN", "RNN"]
     assert edit.left_text.startswith("Y, last = RNN(") and "lens" in edit.left_text and "lens" not in edit.right_text
@@ -443,5 +432,5 @@ def test_constants_without_data_are_no_edits() -> None:
     for value in right.graph.constants:
         if value.name == "T":
             value.constant = None
-    assert not edit_script(left.graph, right.graph).edits
-    assert not edit_script(right.graph, left.graph).edits
+    assert not edit_script(left, right).edits
+    assert not edit_script(right, left).edits
