@@ -152,12 +152,12 @@ def find_model_difference(
     # The iteration limit of the other model is a multiple.
     limit *= _OTHER_MODEL_LIMIT_FACTOR
     right_names = dict(zip(left_candidate.documents[0].outputs, other.outputs, strict=False))
+    names = f"{left.name} and {right.name}"
+    del left, right  # their constants would be in memory next to those of the candidates
     predicate = ModelDifference(tolerance, limit, right_names)
     result = predicate(candidate)
     if result is None:
-        raise NothingFoundError(
-            f"{left.name} and {right.name}: nothing to reproduce: their outputs are the same within the tolerance"
-        )
+        raise NothingFoundError(f"{names}: nothing to reproduce: their outputs are the same within the tolerance")
     predicate.first_observation = result
     return Finding(candidate, result, predicate, limit, left_candidate.node_count, tolerance)
 

@@ -181,6 +181,7 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
         return initial_candidate.find_breakpoint_hit(models[0], inputs.values, options.breaks, limit), FindingSource(
             names, expression=options.breaks, commands=_REPORT_COMMANDS
         )
+    # The models are given away, since they are released where only their files are needed.
     return initial_candidate.find_model_difference(
-        models[0], models[1], inputs.values, tolerance, limit
+        models.pop(0), models.pop(0), inputs.values, tolerance, limit
     ), FindingSource(names, commands=_REPORT_COMMANDS)
