@@ -338,6 +338,41 @@ def test_a_slice_that_is_read_does_not_correspond_to_one_that_is_not() -> None:
     assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.SLICE, "read", "read")
 
 
+def test_a_slice_corresponds_to_that_of_the_same_input_though_another_one_is_read() -> None:
+    text = """g (float[3] x, float[3] w) => (float y, float[3] s) <float start = {0}> {
+      y, s = Scan <num_scan_inputs = 2, body = step (float h, float p1, float p2) => (float h2, float t) {
+        h2 = Identity (h)  t = Neg (%s)
+      }> (start, x, w)
+    }"""
+    (edit,) = edit_script(model(text % "p1"), model(text % "p2")).edits
+    assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "t")
+
+
+def test_an_operator_without_effect_is_found_behind_a_copy() -> None:
+    text = """g (float[4] x) => (float[n] y) <int64[1] from = {0}, int64[1] to = {%s}> {
+      part = Slice (x, from, to)  y = Identity (part)
+    }"""
+    (edit,) = edit_script(model(text % "9"), model(text % "2")).edits
+    assert (edit.kind, edit.left_name) == (EditKind.ATTRIBUTE, "part")
+
+
+def test_a_constant_that_a_tool_folded_has_the_name_of_the_node() -> None:
+    text = "g (float[2] x) => (float[n] y) <%s> { %s y = Mul (x, part) }"
+    left = text % ("float[2] w = {1, 2}, int64[1] from = {0}, int64[1] to = {9}", "part = Slice (w, from, to) ")
+    (edit,) = edit_script(model(left), model(text % ("float[1] part = {3}", ""))).edits
+    assert (edit.kind, edit.left_name, edit.right_name) == (EditKind.CONSTANT, "part", "part")
+
+
+def test_an_edit_on_the_way_to_a_value_is_applied_to_the_value() -> None:
+    text = "g (float[2,2] x) => (float[2,2] y) <float[2,2] W = {1, 2, 3, %s}, float[2] b = {1, 2}> { %s }"
+    left = model(text % ("4", "y = Gemm (x, W, b)"))
+    right = model(text % ("5", "m = MatMul (x, W)  y = Add (m, b)"))
+    script = edit_script(left, right)
+    assert [(edit.kind, edit.left_name) for edit in script.edits] == [(EditKind.CONSTANT, "W")]
+    applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
+    same_values(applied, right, {"x": F32([[1, 2], [3, 4]])})
+
+
 STARTS = """g (float[2] z, int64 n) => (float[2] y) <bool go = {1}, %s> {
   y = Loop (n, go, %s) <body = step (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
     c2 = Identity (c)  h2 = Add (h, x)
