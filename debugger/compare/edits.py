@@ -49,17 +49,16 @@ class EditPlace:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """One edit. ``left_loop``, ``right_loop``: the paths of the loops, MAIN for the main graph. ``left_node``,
-    ``right_node``: nodes as the files contain them; None where a side has none. ``left_value``, ``right_value``: the
-    results at which the effect of the edit first shows. ``left_text``, ``right_text``: the spelling of each side.
-    ``detail``: the name of the attribute, the index of the operand, how a constant changed. ``left_data``,
-    ``right_data``: the data of a changed constant. ``left_name``, ``right_name``: the names of what is changed: of a
-    constant its own, of an edge its parameter, of a node its first result. ``port``: of an edit of a loop, the pair of
-    its ports (back edges, slices, scan outputs, last values)."""
+    """One edit. ``left_loop``: the path of the loop, MAIN in the main graph. ``left_node``, ``right_node``: nodes as
+    the files contain them; None where a side has none. ``left_value``, ``right_value``: the results at which the effect
+    of the edit first shows. ``left_text``, ``right_text``: the spelling of each side. ``detail``: the name of the
+    attribute, the index of the operand, how a constant changed. ``left_data``, ``right_data``: the data of a changed
+    constant. ``left_name``, ``right_name``: the names of what is changed: of a constant its own, of an edge its
+    parameter, of a node its first result. ``port``: of an edit of a loop, the pair of its ports (back edges, slices,
+    scan outputs, last values)."""
 
     kind: EditKind
     left_loop: str
-    right_loop: str
     left_node: Node | None
     right_node: Node | None
     left_value: Value | None
@@ -75,23 +74,11 @@ class Edit:
     places: tuple[EditPlace, ...] = ()
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """An equivalent spelling: ``rule`` of the normal form, its reason, and the texts of both sides."""
-
-    rule: str
-    reason: str
-    left_text: str
-    right_text: str
-
-
 @dataclass(frozen=True, eq=False)
 class EditScript:
     """The edits in execution order. ``matched``: left -> right values with equal value numbers, which are provably the
-    same; ``aligned``: left -> right values that correspond but differ; ``spelling``: equivalent spellings, which are
-    never edits."""
+    same; ``aligned``: left -> right values that correspond but differ."""
 
     edits: tuple[Edit, ...]
     matched: Mapping[Value, Value] = field(default_factory=dict)
     aligned: Mapping[Value, Value] = field(default_factory=dict)
-    spelling: tuple[Spelling, ...] = ()

@@ -51,7 +51,7 @@ class EditFinder:
         self._alignment = alignment
         self._pairs = alignment.pairs
         self._same_system = alignment.numbers.options.same_system
-        self._paths = tuple(_paths_by_graph(side.graph) for side in self._pairs.sides)
+        self._left_paths = _paths_by_graph(self._pairs.left.graph)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
         self._same = self._pairs.same
         self._texts = EditTexts(self._pairs)
@@ -609,10 +609,9 @@ class EditFinder:
             attribute = detail if kind in (EditKind.ATTRIBUTE, EditKind.DTYPE) else ""
             texts = self._texts.distinct(texts or self._texts.assignments(terms), terms, operands, attribute)
             own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
-            scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
             edit = Edit(
                 kind,
-                *(scopes[0], scopes[1]),
+                self._path_of_left(left if left is not None else shown[0]),
                 *(nodes[0], nodes[1]),
                 *(values[0], values[1]),
                 *(texts[0], texts[1]),
@@ -626,12 +625,12 @@ class EditFinder:
             self._edits[key] = -1 if position is None else self._order.get(position, -1), edit, []
         self._edits[key][2].append(self._place)
 
-    def _path_of(self, side: int, term: Term | None) -> str:
+    def _path_of_left(self, term: Term | None) -> str:
+        """The path of the loop that a left term belongs to."""
         if term is None:
             return MAIN
-        if isinstance(term.node, Loop):
-            return self._paths[side].get(term.node.body, MAIN)
-        return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
+        graph = term.node.body if isinstance(term.node, Loop) else term.scope
+        return MAIN if graph is None else self._left_paths.get(graph, MAIN)
 
 
 def _merge_repeated_edits(edits: Sequence[Edit]) -> list[Edit]:

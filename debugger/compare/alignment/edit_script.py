@@ -6,8 +6,7 @@ from typing import Any
 
 from ....runtime.graph import Value
 from ....runtime.model import Model
-from ..edits import EditScript, Spelling
-from ..normal_form.rules import RULES
+from ..edits import EditScript
 from ..normal_form.terms import Term
 from ..running.loop_matching import match_loops
 from ..running.sides import loops_of_model
@@ -27,7 +26,7 @@ def build_edit_script(alignment: IdenticalModels | ModelAlignment) -> EditScript
         return EditScript((), alignment.values)
     edits = tuple(EditFinder(alignment).find())
     matched, aligned = _value_pairs(alignment)
-    return EditScript(edits, matched, aligned, _unshared_rules(alignment))
+    return EditScript(edits, matched, aligned)
 
 
 def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Value, Value]]:
@@ -63,17 +62,3 @@ def _type_of(constant: Term) -> Any:
 def _same_named_or_first(value: Value, others: list[Value]) -> Value:
     """The value of that name, or the first one."""
     return next((other for other in others if other.name == value.name), others[0])
-
-
-def _unshared_rules(alignment: ModelAlignment) -> tuple[Spelling, ...]:
-    """The rules that only one of two models needed, or that were applied to other values."""
-    reasons = {rule.name: rule.reason for rule in RULES}
-    counts: dict[str, list[list[str]]] = {}
-    for k, side in enumerate(alignment.pairs.sides):
-        for name, value in side.rewritten:
-            counts.setdefault(name, [[], []])[k].append("" if value is None else value.name)
-    return tuple(
-        Spelling(name, reasons[name], ", ".join(sides[0]), ", ".join(sides[1]))
-        for name, sides in counts.items()
-        if sides[0] != sides[1]
-    )

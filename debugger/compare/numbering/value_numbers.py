@@ -68,7 +68,7 @@ class ValueNumbers:
             self._input_keys[a] = self._input_keys[b] = ("input", k)
         self._loops = [terms for side in self.sides for terms in side.loops.values()]
         self._loop_terms = {outer: terms for terms in self._loops for outer in terms.outer.values()}
-        self._classes = self._refine_classes()
+        self._refine_classes()
 
     def equal(self, left: Term | None, right: Term | None) -> bool:
         """Whether two terms are provably the same."""
@@ -122,8 +122,8 @@ class ValueNumbers:
 
     # -- partition refinement
 
-    def _refine_classes(self) -> dict[Any, int]:
-        """The classes of carried values: start with one class for each depth, and split until nothing changes."""
+    def _refine_classes(self) -> None:
+        """Number the terms: carried values of one depth are one class, which is split until nothing changes."""
         classes: dict[Any, int] = {}
         for terms in self._loops:
             start = self.table.number_for(("carried", terms.depth))
@@ -133,7 +133,7 @@ class ValueNumbers:
         while True:
             self._number_terms(classes)
             if len(set(classes.values())) == count:
-                return classes
+                return
             count = len(set(classes.values()))
             classes = self._split_classes(classes)
 
