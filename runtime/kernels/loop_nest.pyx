@@ -29,12 +29,10 @@ cdef extern from "kernels/gemm/small_products.h" nogil:
         npy_intp few
         npy_intp most_few
         npy_intp most
-        void **turned
     bint loopdbg_is_small(const SmallTiling *edges, npy_intp m, npy_intp k, npy_intp n) noexcept
     enum:
         LOOPDBG_DOT_MAX_TERMS
         LOOPDBG_ATTENTION_HEAD_MAX
-        LOOPDBG_TURNED_ROWS
     void loopdbg_product(const SmallTiling *edges, const float *x, const float *b, float *out, npy_intp m, npy_intp k, npy_intp n,
                          const float *start, npy_intp step) noexcept
     void loopdbg_products(const SmallTiling *edges, char **args, const npy_intp *dims, const npy_intp *steps,
@@ -93,12 +91,9 @@ def supports_int8_weights():
     return loopdbg_tiling_for_cpu().bytes != NULL
 
 
-def copies_columns(Kernel kernel, m, k, n):
-    """Does each call of a product with a transposed matrix make its columns contiguous?"""
-    cdef const SmallTiling *edges = loopdbg_tiling_for_cpu().edges
-    if not is_small_tile_product(kernel, m, k, n) or n == 1:
-        return False
-    return m > LOOPDBG_TURNED_ROWS or n < edges.vector or k % 4 != 0 or edges.turned[1] == NULL
+def transposes_columns(Kernel kernel, m, k, n):
+    """Does each call of a product with a transposed matrix transpose its columns, in memory or in registers?"""
+    return n != 1 and is_small_tile_product(kernel, m, k, n)
 
 
 def is_small_tile_product(Kernel kernel, m, k, n):

@@ -166,7 +166,7 @@ class CallEmitter:
         if (
             b2.known is not None
             and b2.strides[-2] == b2.dtype.itemsize
-            and loop_nest.copies_columns(kernel, a2.shape[-2], *b2.shape[-2:])
+            and loop_nest.transposes_columns(kernel, a2.shape[-2], *b2.shape[-2:])
         ):
             b2 = self.constant(b2.known)
         out = self._allocate(shape, kernel.out)
