@@ -8,14 +8,15 @@ to one in which they are not. ``parts``: the beginning, nodes, branches, boundar
 to the wall time of the same run.
 
 Then the nodes that take the most, next to onnxruntime's profile of the model without its optimisations, so that it runs
-the same nodes. ``top``: how many of its ten, as far as they have 1% of its time, are among ours; ``share``: the time of
-our ten in its profile, relative to that of its ten; ``rho``: Spearman's coefficient over both tens; ``each``:
-microseconds of a call of the shortest of its ten, which counts whole ones. ``self`` and ``rho`` behind it: a second
-profile of onnxruntime instead of ours, what it agrees with itself. ``pairs``: of the pairs in both tens that it can
-order, as they differ by more than a microsecond a call and three times what its two profiles differ, those that are in
-this order here; a call of a node that does nothing (the shortest of all) is subtracted from its times. Nodes that run
-together here count together, an LSTM is one node, and nodes of constants, which loopdbg computes when it loads a model,
-do not count.
+the same nodes. ``top``: how many of its ten, as far as they have 1% of its time, are among ours; ``why``: the reasons
+of the others, as ``profile --against`` states them: o, computed once here; d, mostly dispatch there; t, run together
+here; k, none of these. ``top``, ``heavy`` and ``pairs`` behind it: where each node here runs by itself in each
+iteration, as it does in onnxruntime, with all optimisations of the engine off. ``heavy``: of those whose calls take
+onnxruntime three times as long as the shortest one of a node, which computes next to nothing and takes ``call``
+microseconds (its profiler describes operands within the time of a node). ``pairs``: of the pairs in both tens that
+onnxruntime can order, as they differ by two such calls, and by three times what a second profile of it differs, how
+many are in this order here. ``self``: the second profile in place of ours. Nodes that run together count together, an
+LSTM is one node, and nodes of constants, which loopdbg computes when it loads a model, do not count.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -39,42 +42,50 @@ import loopdbg  # noqa: E402
 from case_table import CASES  # noqa: E402
 from loopdbg.debugger.peers.process import Peer  # noqa: E402
 from loopdbg.debugger.profiling.measure import Measurement, measure_run  # noqa: E402
-from loopdbg.debugger.profiling.peer_profile import add_peer, node_path_in_file  # noqa: E402
-from loopdbg.debugger.profiling.profile import Profile  # noqa: E402
+from loopdbg.debugger.profiling.peer_profile import PeerRuns, match_peer, measure_peer  # noqa: E402
+from loopdbg.debugger.profiling.profile import Profile, RankReason  # noqa: E402
+from loopdbg.debugger.profiling.ranking import (  # noqa: E402
+    DISPATCH_FACTOR,
+    LEAST_SHARE,
+    RankedNode,
+    positions_with_most,
+    rank_nodes,
+    ranked_nodes,
+)
+from loopdbg.runtime.engine import engine as engines  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402
 
 BUILT = Path(__file__).resolve().parents[1] / "build" / "real"
 ROUNDS, TURN_SECONDS, SECONDS, PEER_SECONDS = 15, 0.02, 2.0, 4.0
-MOST, LEAST_SHARE, MOST_CALLS = 10, 0.01, 200_000
-ROW = "{:22}{:>10}{:>6}{:>7}{:>8}{:>7}{:>6}{:>7}{:>7}{:>7}{:>7}{:>8}"
-#: onnxruntime counts whole microseconds.
-RESOLUTION_SECONDS, NOISE_FACTOR = 1e-6, 3
-
-
-@dataclass(frozen=True)
-class RankAgreement:
-    """``common`` of the ``count`` most expensive nodes of a profile are among the most expensive ones of another."""
-
-    common: int
-    count: int
-    share: float
-    rho: float
+MOST_CALLS = 200_000
+ROW = "{:22}{:>10}{:>6}{:>7}{:>8}{:>8}{:>12}{:>8}{:>7}{:>7}{:>7}{:>7}"
+HEADINGS = ("", "run, us", "every", "adds", "parts", "top", "why", "top", "heavy", "pairs", "self", "call")
+#: Two profiles of onnxruntime tell nodes apart that differ by this many times what they differ themselves.
+NOISE_FACTOR = 3
+LETTERS = {
+    RankReason.FEWER_CALLS: "o",
+    RankReason.DISPATCH: "d",
+    RankReason.TOGETHER: "t",
+    RankReason.KERNEL: "k",
+}
 
 
 @dataclass(frozen=True)
 class NodeTimes:
-    """The seconds of a node, or of several that run together, here and in two profiles of the peer."""
+    """A node, or several that run together, and the seconds that a second profile of the peer found."""
 
-    here: float
-    peer: float
+    node: RankedNode
     again: float
-    calls: int
+
+    @property
+    def peer(self) -> float:
+        return self.node.peer_seconds
 
 
 def main(names: list[str]) -> int:
     """Print the table."""
-    print(ROW.format("", "run, us", "every", "adds", "parts", "top", "share", "rho", "each", "self", "rho", "pairs"))
+    print(ROW.format(*HEADINGS))
     for name in names or [*CASES, *map(str, sorted(BUILT.glob("*/fp32.onnx")))]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(name)
@@ -104,20 +115,17 @@ def claims_line(name: str, model: Model, inputs: Mapping[str, Any]) -> str:
         if calls > MOST_CALLS:
             raise loopdbg.UsageError(f"{calls} calls are too many to measure in onnxruntime")
         with Peer("onnxruntime", options={"graph_optimization_level": "ORT_DISABLE_ALL"}) as peer:
-            profiles = [add_peer(profile, model, inputs, peer, PEER_SECONDS) for _ in range(2)]
+            runs = [measure_peer(model, inputs, peer, PEER_SECONDS) for _ in range(2)]
     except loopdbg.UsageError as error:
         return ROW.format(*own, *"-------") + f"  {str(error)[:60]}"
-    nodes = node_times(*profiles, constant_nodes(model))
-    assert profiles[0].peer is not None
-    total = profiles[0].peer.node_seconds
-    agreement = compare_ranks([node.here for node in nodes], [node.peer for node in nodes], total)
-    itself = compare_ranks([node.again for node in nodes], [node.peer for node in nodes], total)
-    most = sorted(nodes, key=lambda node: -node.peer)[:MOST]
-    alike, decided = ordered_pairs(nodes)
+    with patch.object(engines, "optimizer_enabled", False):
+        unoptimized = measure_run(model, inputs, SECONDS, None)
+    ranking = rank_nodes(match_peer(profile, runs[0]))
+    reasons = Counter(LETTERS[node.reason] for node in ranking.missing)
+    agreement = compare_ranks(node_times(unoptimized, runs, constant_nodes(model)), ranking.call_seconds)
     return ROW.format(
-        *own, f"{agreement.common}/{agreement.count}", f"{agreement.share:.0%}", f"{agreement.rho:.2f}",
-        f"{min(node.peer / max(1, node.calls) for node in most) * 1e6:.1f}" if most else "-",
-        f"{itself.common}/{itself.count}", f"{itself.rho:.2f}", f"{alike}/{decided}",
+        *own, f"{ranking.common}/{ranking.count}", " ".join(f"{n}{letter}" for letter, n in reasons.items()) or "-",
+        *agreement, f"{ranking.call_seconds * 1e6:.1f}",
     )  # fmt: skip
 
 
@@ -156,56 +164,38 @@ def constant_nodes(model: Model) -> set[str]:
     return {node.name for node in nodes if node.outputs and all(value in constants for value in node.outputs)}
 
 
-def node_times(first: Profile, second: Profile, ignored: Collection[str] = ()) -> list[NodeTimes]:
-    """The nodes of two profiles of the same run here, of which each has one of the peer, without the ``ignored``."""
-    whole = {node_path_in_file(loop.path) for loop in first.loops if loop.peer_seconds is not None}
-    loops = [pair for pair in zip(first.loops, second.loops, strict=True) if node_path_in_file(pair[0].path) in whole]
-    times = []
-    for path in sorted(whole):
-        inside = [pair for pair in loops if node_path_in_file(pair[0].path) == path]
-        peer, again = (sum(pair[k].peer_seconds or 0.0 for pair in inside) for k in range(2))
-        times.append(NodeTimes(sum(loop.seconds for loop, _ in inside), peer, again, 1))
-    return times + [
-        NodeTimes(node.seconds, node.peer_seconds, other.peer_seconds or 0.0, node.calls * max(1, len(node.members)))
-        for node, other in zip(first.nodes, second.nodes, strict=True)
-        if node.peer_seconds is not None
-        and node.name not in ignored
-        and not any(f"{node.loop} ▸ ".startswith(f"{loop.path} ▸ ") for loop, _ in loops)
+def node_times(profile: Profile, runs: list[PeerRuns], ignored: Collection[str]) -> list[NodeTimes]:
+    """The nodes of a profile of which the peer has times, in two of its profiles, without the ``ignored``."""
+    first, second = (ranked_nodes(match_peer(profile, run)) for run in runs)
+    return [
+        NodeTimes(node, other.peer_seconds)
+        for node, other in zip(first, second, strict=True)
+        if node.name not in ignored
     ]
 
 
-def compare_ranks(ours: list[float], theirs: list[float], total: float) -> RankAgreement:
-    """Compare the nodes that take the most with those of the peer, of which all nodes take ``total``."""
-    count = min(MOST, len(ours))
-    our_most, their_most = (sorted(range(len(ours)), key=lambda k: -side[k])[:count] for side in (ours, theirs))
-    both = sorted({*our_most, *their_most})
-    seconds = [sum(theirs[k] for k in chosen) for chosen in (our_most, their_most)]
-    heavy = [k for k in their_most if theirs[k] >= LEAST_SHARE * total]
-    return RankAgreement(
-        len({*our_most} & {*heavy}), len(heavy), seconds[0] / seconds[1] if seconds[1] else 1.0,
-        spearman([ours[k] for k in both], [theirs[k] for k in both]),
-    )  # fmt: skip
-
-
-def ordered_pairs(nodes: list[NodeTimes]) -> tuple[int, int]:
-    """Of the nodes that take the most in either runtime: the pairs in the same order in both, and those that the peer
-    can order."""
-    floor = min((min(node.peer, node.again) / node.calls for node in nodes if node.calls), default=0.0)
-    net = [(node.peer + node.again) / 2 - floor * node.calls for node in nodes]
-    noise = [NOISE_FACTOR * abs(node.peer - node.again) + RESOLUTION_SECONDS * node.calls for node in nodes]
-    chosen = {
-        k for side in (net, [n.here for n in nodes]) for k in sorted(range(len(nodes)), key=lambda k: -side[k])[:MOST]
-    }
-    decided = [(i, j) for i, j in combinations(sorted(chosen), 2) if abs(net[i] - net[j]) > max(noise[i], noise[j])]
-    return sum((net[i] > net[j]) == (nodes[i].here > nodes[j].here) for i, j in decided), len(decided)
-
-
-def spearman(left: list[float], right: list[float]) -> float:
-    """The correlation of the ranks."""
-    if len(left) < 2:
-        return 1.0
-    ranks = [np.argsort(np.argsort(values)) for values in (left, right)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+def compare_ranks(nodes: list[NodeTimes], call_seconds: float) -> list[str]:
+    """Of the nodes that take the peer longest: how many do here, how many of the heavy ones, how many pairs of them are
+    in the same order, and how many take longest in the second profile."""
+    total = sum(node.peer for node in nodes)
+    ours, theirs, again = (
+        positions_with_most(times)
+        for times in ([n.node.seconds for n in nodes], [n.peer for n in nodes], [n.again for n in nodes])
+    )
+    ranked = {k for k in theirs if nodes[k].peer >= LEAST_SHARE * total}
+    heavy = {k for k in ranked if not nodes[k].node.is_mostly_dispatch(call_seconds)}
+    unsure = [
+        max(NOISE_FACTOR * abs(node.peer - node.again), (DISPATCH_FACTOR - 1) * call_seconds * node.node.peer_calls)
+        for node in nodes
+    ]
+    decided = [
+        (nodes[i], nodes[j])
+        for i, j in combinations(sorted({*ours, *theirs}), 2)
+        if abs(nodes[i].peer - nodes[j].peer) > max(unsure[i], unsure[j])
+    ]
+    alike = [(a, b) for a, b in decided if (a.peer > b.peer) == (a.node.seconds > b.node.seconds)]
+    parts = [(ranked.intersection(ours), ranked), (heavy.intersection(ours), heavy), (alike, decided)]
+    return [f"{len(part)}/{len(whole)}" for part, whole in (*parts, (ranked.intersection(again), ranked))]
 
 
 if __name__ == "__main__":

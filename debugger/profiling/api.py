@@ -31,12 +31,12 @@ def profile_model(
     if against is None:
         return profile
     from ..peers.process import Peer
-    from .peer_profile import add_peer
+    from .peer_profile import match_peer, measure_peer
 
     with Peer(against) as peer:
         if peer.is_command:
             raise UsageError("a command does not say what its nodes take; profile measures onnxruntime or openvino")
-        return add_peer(profile, model, inputs or {}, peer, seconds)
+        return match_peer(profile, measure_peer(model, inputs or {}, peer, seconds))
 
 
 def profile_session(session: Session) -> Profile:

@@ -418,10 +418,15 @@ def _node_profiles(model: Model, measurement: Measurement, seconds: np.ndarray) 
         together = [member for member in groups[pc].members if member == pc or not measurement.node_starts[member]] \
             if pc in groups else []  # fmt: skip
         members = [plan.code[member].node for member in together] if len(together) > 1 else []
-        kind = NodeKind.KERNEL if measurement.engine.binder.is_native(pc) else NodeKind.PYTHON
+        if members:
+            kind = NodeKind.GROUP
+        elif optimizer is not None and pc in optimizer.binder.batched:
+            kind = NodeKind.BATCH
+        else:
+            kind = NodeKind.KERNEL if measurement.engine.binder.is_native(pc) else NodeKind.PYTHON
         yield NodeProfile(
             node.name, node.op_type, MAIN if instruction.inside < 0 else plan.loops[instruction.inside].path,
-            measurement.calls(pc), float(seconds[pc]), pc, NodeKind.GROUP if members else kind,
+            measurement.calls(pc), float(seconds[pc]), pc, kind,
             formatter.assignment(node), tuple(member.name for member in members if member is not None),
             _seconds_by_segment(measurement, pc, seconds), roofline=measurement.roofline(pc, float(seconds[pc])),
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,16 +15,28 @@ from ...runtime.model import Data, Model
 from ..compare.live_peer.free_running import peer_feeds
 from ..compare.live_peer.model_job import model_job
 from ..compare.running.sides import ModelSide
-from ..peers.jobs import IrJob, Job, OnnxJob, RunTimes
+from ..peers.jobs import IrJob, Job, NodeTime, OnnxJob, RunTimes
 from ..peers.process import Peer, PeerError
 from .profile import PeerNode, PeerProfile, Profile
+from .ranking import node_path_in_file, rank_nodes
 
 #: The share of the time for runs without measuring nodes.
 _PLAIN_SHARE = 0.5
 
 
-def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: Peer, seconds: float = 1.0) -> Profile:
-    """Add the same run in a peer, measured for about ``seconds``, to a profile.
+@dataclass(frozen=True)
+class PeerRuns:
+    """Runs of a peer: ``plain`` without measuring nodes. ``is_qualified``: names of nodes contain the loop."""
+
+    name: str
+    version: str
+    plain: RunTimes
+    measured: RunTimes
+    is_qualified: bool
+
+
+def measure_peer(model: Model, inputs: Mapping[str, Data], peer: Peer, seconds: float) -> PeerRuns:
+    """Run a model in a peer for about ``seconds``, without and with measuring nodes.
 
     Raises:
         UsageError: the peer is not installed, or cannot run the model.
@@ -41,6 +53,12 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     except PeerError as error:
         verb = {"failed": "refuses the model", "crashed": "crashes", "hung": "does not end"}[error.kind]
         raise UsageError(f"{peer.name} {verb}: {error.text}") from None
+    return PeerRuns(peer.name, peer.version, plain, measured, is_qualified)
+
+
+def match_peer(profile: Profile, runs: PeerRuns) -> Profile:
+    """Add runs of a peer to a profile of the same run, with the time of each node."""
+    is_qualified = runs.is_qualified
 
     def full_names(loop: str, own_names: Sequence[str]) -> list[str]:
         return [f"{loop} ▸ {name}" if is_qualified else name for name in own_names]
@@ -51,28 +69,31 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     # A name that occurs twice says nothing.
     counts = Counter([*loop_names, *chain.from_iterable(node_names)])
     names = {name for name, count in counts.items() if count == 1}
-    by_name: dict[str, float] = defaultdict(float)
+    by_name: dict[str, list[NodeTime]] = defaultdict(list)
     nodes = []
-    for node in sorted(measured.nodes, key=lambda node: -node.seconds):
+    for node in sorted(runs.measured.nodes, key=lambda node: -node.seconds):
         name = _original_name(node.name, names)
-        by_name[name] += node.seconds
+        by_name[name].append(node)
         own_name = node.name.rpartition(" ▸ ")[2] if is_qualified else node.name
         nodes.append(PeerNode(own_name, node.op_type, node.seconds, node.calls, name in names))
     result = PeerProfile(
-        peer.name,
-        peer.version,
-        min(plain.runs),
-        min(measured.runs),
+        runs.name,
+        runs.version,
+        min(runs.plain.runs),
+        min(runs.measured.runs),
         tuple(nodes),
-        nodes_include_loops=peer.name == "onnxruntime",
+        nodes_include_loops=runs.name == "onnxruntime",
     )
 
+    def matched_nodes(own_names: Sequence[str]) -> list[NodeTime]:
+        return [node for name in own_names if name in names and name in by_name for node in by_name[name]]
+
     def peer_seconds(own_names: Sequence[str]) -> float | None:
-        matched = [by_name[name] for name in own_names if name in names and name in by_name]
-        return sum(matched) if matched else None
+        matched = matched_nodes(own_names)
+        return sum(node.seconds for node in matched) if matched else None
 
     own_nodes = tuple(
-        replace(node, peer_seconds=peer_seconds(own_names))
+        replace(node, peer_seconds=peer_seconds(own_names), peer_calls=sum(n.calls for n in matched_nodes(own_names)))
         for node, own_names in zip(profile.nodes, node_names, strict=True)
     )
     # Of a node in two directions, the first loop has its time.
@@ -84,10 +105,11 @@ def add_peer(profile: Profile, model: Model, inputs: Mapping[str, Data], peer: P
     notes = profile.notes
     if allowed_threads() > 1:
         notes += (
-            f"large products use {allowed_threads()} threads here, and {peer.name} has one: "
+            f"large products use {allowed_threads()} threads here, and {runs.name} has one: "
             "OMP_NUM_THREADS=1 measures both with one",
         )
-    return replace(profile, nodes=own_nodes, loops=loops, peer=result, notes=notes)
+    profile = replace(profile, nodes=own_nodes, loops=loops, peer=result, notes=notes)
+    return replace(profile, peer=replace(result, ranking=rank_nodes(profile)))
 
 
 def _job_with_unique_node_names(job: Job) -> tuple[OnnxJob | IrJob, bool]:
@@ -108,11 +130,6 @@ def _job_with_unique_node_names(job: Job) -> tuple[OnnxJob | IrJob, bool]:
         return job, False
     qualify_node_names(model.proto.graph, MAIN)
     return make_onnx_job(model), True
-
-
-def node_path_in_file(path: str) -> str:
-    """The path of the node in the file: of an LSTM in two directions, each is a loop."""
-    return path.removesuffix("/forward").removesuffix("/reverse")
 
 
 def _original_name(name: str, names: Collection[str]) -> str:

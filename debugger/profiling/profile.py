@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -35,6 +36,8 @@ class NodeKind(StrEnum):
     PYTHON = "python"
     #: Together with others, block by block.
     GROUP = "group"
+    #: For several iterations at once: products of what iterations do not change.
+    BATCH = "batch"
     #: All nodes of a loop, as one compiled program.
     PROGRAM = "program"
 
@@ -46,8 +49,8 @@ class NodeProfile:
     ``position``: nodes with smaller numbers run earlier. ``loop``: the path of the innermost loop around it.
     ``seconds``: of all calls. ``members``: the names of the nodes that run together, ``name`` then is that of the first
     one, or of the loop. ``seconds_by_segment``: seconds per iteration of the outermost loop in each of its segments;
-    empty where they were not measured. ``peer_seconds``: of the nodes of these names in the peer; None if it has
-    none. ``roofline``: what it reached, of what this machine does.
+    empty where they were not measured. ``peer_seconds``, ``peer_calls``: of the nodes of these names in the peer; None
+    and 0 if it has none. ``roofline``: what it reached, of what this machine does.
 
     >>> sorted({node.loop for node in model.profile(inputs).nodes})
     ['main', 'main ▸ sqrt']
@@ -64,6 +67,7 @@ class NodeProfile:
     members: tuple[str, ...] = ()
     seconds_by_segment: tuple[float, ...] = ()
     peer_seconds: float | None = None
+    peer_calls: int = 0
     roofline: NodeRoofline | None = None
 
 
@@ -151,13 +155,50 @@ class PeerNode:
     is_matched: bool = False
 
 
+class RankReason(StrEnum):
+    """Why a node that is among those with the most time in a peer is not among them here."""
+
+    #: It does not depend on the iteration, and was computed once.
+    FEWER_CALLS = "fewer-calls"
+    #: A call takes the peer little more than one that computes nothing.
+    DISPATCH = "dispatch"
+    #: It runs in a group, in a program, or for several iterations at once.
+    TOGETHER = "together"
+    #: Nothing of that: the kernels differ.
+    KERNEL = "kernel"
+
+
+@dataclass(frozen=True)
+class MissingNode:
+    """A node that is among those with the most time in a peer, and not here."""
+
+    name: str
+    op_type: str
+    loop: str
+    reason: RankReason
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """``common`` of the ``count`` nodes with the most time in a peer are among the ten here; why the others are not.
+
+    ``call_seconds``: the shortest call of a node in the peer, in the mean: what it takes besides computing.
+    """
+
+    common: int
+    count: int
+    call_seconds: float
+    missing: tuple[MissingNode, ...] = ()
+
+
 @dataclass(frozen=True)
 class PeerProfile:
     """The same run in another runtime. ``seconds``: of its fastest run without measuring nodes; ``measured_seconds``:
     with it; ``nodes``: those with the most time first. What its nodes do not account for, it spent between them: on
     dispatch and copies.
 
-    ``nodes_include_loops``: whether ``nodes`` has those in the bodies of loops, or one for each loop.
+    ``nodes_include_loops``: whether ``nodes`` has those in the bodies of loops, or one for each loop. ``ranking``: of
+    the nodes that take the most in it.
     """
 
     name: str
@@ -166,6 +207,7 @@ class PeerProfile:
     measured_seconds: float
     nodes: tuple[PeerNode, ...]
     nodes_include_loops: bool
+    ranking: Ranking | None = None
 
     @property
     def node_seconds(self) -> float:
@@ -274,6 +316,7 @@ _KIND_MARKS = {
     NodeKind.KERNEL: "",
     NodeKind.PYTHON: "in Python",
     NodeKind.GROUP: "group",
+    NodeKind.BATCH: "batch",
     NodeKind.PROGRAM: "program",
 }
 
@@ -310,7 +353,7 @@ def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
 
 def _shares_text(profile: Profile) -> str:
     parts = [
-        ("kernels", profile.seconds_of(NodeKind.KERNEL) + profile.seconds_of(NodeKind.GROUP)),
+        ("kernels", sum(map(profile.seconds_of, (NodeKind.KERNEL, NodeKind.GROUP, NodeKind.BATCH)))),
         ("compiled loops", profile.seconds_of(NodeKind.PROGRAM)),
         ("nodes in Python", profile.seconds_of(NodeKind.PYTHON)),
         ("boundaries of loops", profile.boundary_seconds),
@@ -344,6 +387,28 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
         )
     if not peer.nodes_include_loops:
         yield "  it counts each loop as one node"
+    if peer.ranking is not None and peer.ranking.count > 1:
+        yield f"  {_ranking_text(peer.ranking)}"
+
+
+_RANK_REASONS = {
+    RankReason.FEWER_CALLS: "computed once for many iterations here",
+    RankReason.DISPATCH: "mostly dispatch there",
+    RankReason.TOGETHER: "run with others here",
+    RankReason.KERNEL: "faster here, or slower there",
+}
+
+
+def _ranking_text(ranking: Ranking) -> str:
+    verb = "is" if ranking.common == 1 else "are"
+    text = (
+        f"of the {ranking.count} nodes that take it longest, {ranking.common} {verb} among those that take longest here"
+    )
+    counts = Counter(node.reason for node in ranking.missing)
+    if not counts:
+        return text
+    reasons = [f"{counts[reason]} {words}" for reason, words in _RANK_REASONS.items() if counts[reason]]
+    return f"{text}; the others: {', '.join(reasons)} (its shortest call takes {duration_text(ranking.call_seconds)})"
 
 
 def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:

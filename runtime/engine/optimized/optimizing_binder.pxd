@@ -7,6 +7,7 @@ from .optimizer_state cimport OptimizerNode
 cdef class OptimizingBinder(NodeBinder):
     cdef RangeBindings range_bindings
     cdef list hoisted             # positions of nodes that may be computed for a block of iterations
+    cdef readonly set batched     # positions of those that are, as they are bound now
     cdef list views              # position -> sources of a node's results if it only copies
     cdef bint was_elided         # the node being run had elided its copies
 

@@ -3,5 +3,5 @@ from ..baseline.memory import Memory
 from .shape_ranges.range_bindings import RangeBindings
 
 class OptimizingBinder(NodeBinder):
-    block: int | None
+    batched: set[int]
     def __init__(self, memory: Memory, range_bindings: RangeBindings) -> None: ...

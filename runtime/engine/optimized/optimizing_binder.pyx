@@ -20,7 +20,7 @@ cdef class OptimizingBinder(NodeBinder):
     """Binds and runs the nodes of a plan, optimized."""
 
     def __init__(self, Memory memory not None, RangeBindings range_bindings not None):
-        self.range_bindings, self.hoisted = range_bindings, []
+        self.range_bindings, self.hoisted, self.batched = range_bindings, [], set()
         self.views = [()] * memory.ncode
         NodeBinder.__init__(self, memory)
         for pc, instruction in enumerate(self.plan.code):
@@ -60,8 +60,12 @@ cdef class OptimizingBinder(NodeBinder):
                     raise
             if not bound:
                 self.range_bindings.last_bound[pc] = previous
-        if not bound and not self.bind_variant(pc, instruction):
-            return 0
+        if bound:
+            self.batched.add(pc)
+        else:
+            self.batched.discard(pc)
+            if not self.bind_variant(pc, instruction):
+                return 0
         self.update_copy_elision(instruction, optimizer_node(self.s, pc), self.was_elided)
         return 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ import loopdbg
 from cli_runner import run_cli
 from loopdbg.debugger.profiling.profile import (
     LoopCosts,
+    MissingNode,
     NodeKind,
     NodeProfile,
     PeerNode,
     PeerProfile,
     Profile,
+    Ranking,
+    RankReason,
     Segment,
     ValueMemory,
     profile_lines,
 )
+from loopdbg.debugger.profiling.ranking import rank_nodes
 from loopdbg.debugger.profiling.timeline_files import save_timeline
 from text_models import ENDLESS, SAMPLES, model, proto, sample
 
@@ -327,7 +332,9 @@ SMALL_PROFILE = Profile(
                      ValueMemory("cache", "carried", "float32", (0, 4), (8, 4), 0, 128))),
     ),
     PeerProfile("onnxruntime", "1.0", 4e-3, 4.4e-3, (PeerNode("big", "MatMul", 2e-3, 8, True),
-                                                     PeerNode("own", "Reshape", 1e-3, 8)), True),
+                                                     PeerNode("own", "Reshape", 1e-3, 8)), True,
+                Ranking(1, 3, 2e-6, (MissingNode("a", "Add", "main ▸ l", RankReason.DISPATCH),
+                                     MissingNode("k", "Exp", "main ▸ l", RankReason.FEWER_CALLS)))),
     ("a note",),
     begin_seconds=2e-5, output_seconds=1e-5, every=4,
 )  # fmt: skip
@@ -340,6 +347,8 @@ def test_table() -> None:
         "  nodes were measured in one of 4 iterations: the clock takes long next to them",
         "onnxruntime 1.0: 4 ms a run, 4 times as long",
         "  its nodes 75.0%, between them (dispatch, copies) 25.0%",
+        "  of the 3 nodes that take it longest, 1 is among those that take longest here; the others: 1 computed once "
+        "for many iterations here, 1 mostly dispatch there (its shortest call takes 2 us)",
         "",
         "loop main ▸ l: 8 iterations, 0.85 ms (85.0%), 0.11 ms each; its boundaries 5.9%",
         "  grows: 0.1 ms to 0.15 ms an iteration; MatMul 'big' 50 us to 0.1 ms",
@@ -356,6 +365,29 @@ def test_table() -> None:
         "1 ms  22.7%      8  Reshape 'own'",
         "note: a note",
     ]
+
+
+def test_nodes_that_take_a_peer_long_but_not_this_engine_have_a_reason() -> None:
+    def ranked(name: str, seconds: float, calls: int, peer_seconds: float, kind: NodeKind) -> NodeProfile:
+        return NodeProfile(name, "Op", "main ▸ l", calls, seconds, kind=kind, peer_seconds=peer_seconds, peer_calls=100)
+
+    long_in_peer = [
+        ranked("both", 1.0, 100, 1.0, NodeKind.KERNEL),
+        ranked("once", 1e-6, 1, 0.9, NodeKind.KERNEL),
+        ranked("batch", 1e-6, 100, 0.8, NodeKind.BATCH),
+        ranked("kernel", 1e-6, 100, 0.7, NodeKind.KERNEL),
+        ranked("short", 1e-6, 100, 0.04, NodeKind.GROUP),
+    ]
+    long_here = [ranked(f"here {k}", 0.1, 100, 0.015, NodeKind.KERNEL) for k in range(10)]
+    nodes = (*long_in_peer, *long_here)
+    peer = PeerProfile("onnxruntime", "1.0", 3.0, 3.0, tuple(
+        PeerNode(n.name, n.op_type, n.peer_seconds or 0.0, n.peer_calls, True) for n in nodes
+    ), True)  # fmt: skip
+    ranking = rank_nodes(replace(SMALL_PROFILE, nodes=nodes, loops=(), peer=peer))
+    assert (ranking.common, ranking.count, ranking.call_seconds) == (1, 5, pytest.approx(1.5e-4))
+    assert {node.name: node.reason.value for node in ranking.missing} == {
+        "once": "fewer-calls", "batch": "together", "kernel": "kernel", "short": "dispatch",
+    }  # fmt: skip
 
 
 def test_perfetto_timeline_nests_nodes_in_iterations(tmp_path: Path) -> None:

@@ -222,6 +222,14 @@ def test_a_cell_of_openvino_whose_loop_counts_nothing(cell: str, states: int, sh
 
 
 @requires_optimizer
+def test_profile_marks_a_product_that_runs_ahead() -> None:
+    profile = layer().profile(make_inputs(), seconds=0.05)
+    assert sorted((node.text.split(" ")[0], node.kind.value) for node in profile.nodes if node.op_type == "MatMul") == [
+        ("h_R", "kernel"), ("x_W", "batch"),
+    ]  # fmt: skip
+
+
+@requires_optimizer
 def test_every_value_of_every_iteration(rows_read: list[int]) -> None:
     m, inputs = layer(), make_inputs()
     session = loopdbg.debug(m, inputs)
