@@ -27,6 +27,8 @@ commands:
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
   loopdbg check MODEL... what onnxruntime, OpenVINO and TensorRT will make of it
   loopdbg sweep MODEL... run models on many inputs, and tell what became of each
+  loopdbg test MODEL...  run the cases stored next to models
+  loopdbg fuzz MODEL     search for inputs that never end, or fail
   loopdbg diff A B       compare models, traces, or a model and another runtime
   loopdbg repro MODEL    the smallest part that still shows what is wrong
   loopdbg extract MODEL  a loop, or one iteration of it, as a model of its own
@@ -34,6 +36,7 @@ commands:
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg profile MODEL  where a run spends its time and memory
   loopdbg precision MODEL  what float16 does to it, what has to stay float32
+  loopdbg optimize MODEL  proven rewrites that make it faster, with their gain
   loopdbg invariants MODEL  what holds in good runs, as assertions for the next export
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg demo           find the bug of a sample model

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli_runner import PACKAGE_PATH, run_cli, save_text_model, start_cli, wait_for_exit
-from loopdbg.tui.cli import progress
+from loopdbg.tui.cli import COMMANDS, progress
 from text_models import ENDLESS, SAMPLES
 
 
@@ -24,6 +24,13 @@ def running(folder: Path, *options: str) -> subprocess.Popen[str]:
     assert process.stderr is not None
     assert process.stderr.readline() == "running\n"
     return process
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run_cli(capsys, "--help").out
+    lines = text[text.index("commands:") : text.index("positional")].splitlines()
+    names = {word.strip(",") for line in lines for word in line.split()[1:3]}
+    assert {*COMMANDS} <= names
 
 
 @pytest.mark.parametrize("as_json", [False, True])
