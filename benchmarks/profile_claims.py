@@ -16,7 +16,7 @@ onnxruntime three times as long as the shortest one of a node, which computes ne
 microseconds (its profiler describes operands within the time of a node). ``pairs``: of the pairs in both tens that
 onnxruntime can order, as they differ by two such calls, and by three times what a second profile of it differs, how
 many are in this order here. ``self``: the second profile in place of ours. Nodes that run together count together, an
-LSTM is one node, and nodes of constants, which loopdbg computes when it loads a model, do not count.
+LSTM is one node, and nodes of constants, which loopdbg computes when it loads a model, count in ``top`` alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -122,7 +122,7 @@ def claims_line(name: str, model: Model, inputs: Mapping[str, Any]) -> str:
         unoptimized = measure_run(model, inputs, SECONDS, None)
     ranking = rank_nodes(match_peer(profile, runs[0]))
     reasons = Counter(LETTERS[node.reason] for node in ranking.missing)
-    agreement = compare_ranks(node_times(unoptimized, runs, constant_nodes(model)), ranking.call_seconds)
+    agreement = compare_ranks(node_times(unoptimized, runs), ranking.call_seconds)
     return ROW.format(
         *own, f"{ranking.common}/{ranking.count}", " ".join(f"{n}{letter}" for letter, n in reasons.items()) or "-",
         *agreement, f"{ranking.call_seconds * 1e6:.1f}",
@@ -157,21 +157,10 @@ def clock_cost(engine: Engine, model: Model, inputs: Mapping[str, Any], every: i
     return min(turns[True]) / min(turns[False]) - 1
 
 
-def constant_nodes(model: Model) -> set[str]:
-    """The names of the nodes whose results are constants."""
-    constants = model.plan.constant_values
-    nodes = [step.node for step in model.plan.code if step.node is not None]
-    return {node.name for node in nodes if node.outputs and all(value in constants for value in node.outputs)}
-
-
-def node_times(profile: Profile, runs: list[PeerRuns], ignored: Collection[str]) -> list[NodeTimes]:
-    """The nodes of a profile of which the peer has times, in two of its profiles, without the ``ignored``."""
+def node_times(profile: Profile, runs: list[PeerRuns]) -> list[NodeTimes]:
+    """The nodes of a profile of which the peer has times, in two of its profiles, without those of constants."""
     first, second = (ranked_nodes(match_peer(profile, run)) for run in runs)
-    return [
-        NodeTimes(node, other.peer_seconds)
-        for node, other in zip(first, second, strict=True)
-        if node.name not in ignored
-    ]
+    return [NodeTimes(node, other.peer_seconds) for node, other in zip(first, second, strict=True) if node.calls]
 
 
 def compare_ranks(nodes: list[NodeTimes], call_seconds: float) -> list[str]:

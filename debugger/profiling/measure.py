@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -34,9 +34,11 @@ _BRANCH_OPCODES = (Opcode.BRANCH, Opcode.JUMP, Opcode.JOIN)
 _MAX_SEGMENTS = 64
 #: A run that takes longer is measured once, not several times.
 _LONG_RUN_SECONDS = 1.0
-#: Where the clock adds more than the first part to a run, iterations are sampled so that it adds the second part, but
-#: one in N at least.
-_MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.06, 0.04, 64
+#: Where the clock adds more than the first part to a run, iterations are sampled so that it adds some multiple of the
+#: second part (a sampled iteration takes longer than one of many that are timed), but one in N at least.
+_MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.08, 0.03, 64
+#: What timing an instruction takes at most, in readings of the clock: it keeps instructions from overlapping, too.
+_MOST_READINGS = 4
 #: Iterations of each loop that are measured before their mean is a time, as far as runs last.
 _LEAST_SAMPLES = 32
 
@@ -100,6 +102,16 @@ class _TimedRun:
     node_seconds: np.ndarray
     node_starts: np.ndarray
 
+    @property
+    def parts_seconds(self) -> float:
+        """The time of all instructions."""
+        return float(self.node_seconds.sum())
+
+    @property
+    def starts(self) -> int:
+        """How often any instruction was run."""
+        return int(self.node_starts.sum())
+
 
 @dataclass(eq=False)
 class Measurement:
@@ -115,11 +127,13 @@ class Measurement:
     every: int = 1
     #: Runs with a clock around instructions, the seconds of each instruction, of which the clock is a part (of several
     #: runs the least: other processes take time from some runs, but seldom from the same part of all), and how often it
-    #: was run. ``clock_seconds``: the cost of reading the clock once.
+    #: was run. ``clock_seconds``: the part that the clock has in that.
     timed_runs: list[_TimedRun] = field(default_factory=list)
     node_seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
     node_starts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     clock_seconds: float = 0.0
+    #: What reading the clock once takes.
+    reading_seconds: float = 0.0
     stops: list[_Stop] = field(default_factory=list)
     #: The loops that have a program.
     _programs: list[int] = field(default_factory=list)
@@ -146,20 +160,17 @@ class Measurement:
     def measure_for(self, seconds: float) -> None:
         """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
         self._run()
-        *_, complete = self._repeat(lambda: self._timed_run(1), seconds * 0.1)  # in the first ones nodes may be bound
-        self.node_seconds, self.node_starts = complete.node_seconds, complete.node_starts
-        plain, self.clock_seconds = self.least, self.engine.clock_seconds
-        added = self.clock_seconds * int(self.node_starts.sum()) / plain.seconds
+        complete = list(self._repeat(lambda: self._timed_run(1), seconds * 0.1))  # in the first ones nodes may be bound
+        self.node_seconds, self.node_starts = complete[-1].node_seconds, complete[-1].node_starts
+        plain, self.reading_seconds = self.least, self.engine.clock_seconds
+        starts = complete[-1].starts
+        each = (min(run.seconds for run in complete) - plain.seconds) / max(1, starts)
+        added = min(max(each, self.reading_seconds), _MOST_READINGS * self.reading_seconds) * starts / plain.seconds
         if added > _MOST_CLOCK_SHARE:
             self.every = min(_MOST_BETWEEN_SAMPLES, math.ceil(added / _CLOCK_SHARE))
         self.timed_runs = list(self._repeat(lambda: self._timed_run(self.every), seconds * 0.7))
         self.node_seconds = self._mean_seconds(self.timed_runs)
-        if self.every > 1:  # next to short instructions, reading the clock takes less: what its times exceed the run by
-            excess = median(
-                (run.ends + float(run.node_seconds.sum()) - run.seconds) / float(run.node_starts.sum())
-                for run in self.timed_runs
-            )
-            self.clock_seconds = min(self.clock_seconds, max(0.0, excess))
+        self.clock_seconds = self._cost_of_clock(self._undisturbed_runs())
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
         for index, iterations in self.segmented.items():
@@ -187,6 +198,18 @@ class Measurement:
             least = np.where(starts > 0, np.minimum(least, spent / np.maximum(1, starts)), least)
         seconds: np.ndarray = np.where(np.isinf(least), means, least) * self.node_starts
         return seconds
+
+    def _cost_of_clock(self, runs: Sequence[_TimedRun]) -> float:
+        """What the times of an instruction contain of the clock; where runs sampled iterations, by what their times
+        exceed the runs."""
+        if self.every == 1:
+            return self.reading_seconds
+        excess = sum(run.ends + run.parts_seconds - run.seconds for run in runs) / sum(run.starts for run in runs)
+        return min(max(0.0, excess), _MOST_READINGS * self.reading_seconds)
+
+    def _undisturbed_runs(self) -> list[_TimedRun]:
+        """The faster half of the timed runs: from the others, other processes took time."""
+        return sorted(self.timed_runs, key=lambda run: run.seconds)[: -(-len(self.timed_runs) // 2)]
 
     def _repeat(self, measure: Callable[[], _T], seconds: float) -> Iterator[_T]:
         start = time.perf_counter()
@@ -332,8 +355,11 @@ class Measurement:
         )
 
     def calls(self, pc: int) -> int:
-        """How often a node was run; one whose inputs a loop does not change is run once for each entry."""
-        once = self.plan.code[pc].once
+        """How often a node was computed; one whose inputs a loop does not change is once for each entry, and one of
+        constants not at all: loading the model did."""
+        node, once = self.plan.code[pc].node, self.plan.code[pc].once
+        if node is not None and node.outputs and all(value in self.plan.constant_values for value in node.outputs):
+            return 0
         if once >= 0 and self.engine.optimizer is not None:
             return min(self.engine.loops.totals(once)[1], int(self.node_starts[pc]))
         return int(self.node_starts[pc])
@@ -351,12 +377,12 @@ class Measurement:
 
     def measured_share(self) -> float:
         """The part of the wall time of runs that was measured as a part of them. Where iterations were sampled, those
-        that stand for others contain the clock, and the run does not."""
-        clock = self.clock_seconds if self.every > 1 else 0.0
-        return median(
-            (run.ends + float((run.node_seconds - clock * run.node_starts).sum())) / run.seconds
-            for run in self.timed_runs
-        )
+        that stand for others contain the clock, and the run does not: what it takes is that in other runs."""
+        runs = self._undisturbed_runs()
+        clock = self._cost_of_clock(runs[::2]) if self.every > 1 else 0.0
+        compared = runs[1::2] or runs
+        measured = sum(run.ends + run.parts_seconds - clock * run.starts for run in compared)
+        return measured / sum(run.seconds for run in compared)
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
         """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""

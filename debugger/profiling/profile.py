@@ -158,7 +158,7 @@ class PeerNode:
 class RankReason(StrEnum):
     """Why a node that is among those with the most time in a peer is not among them here."""
 
-    #: It does not depend on the iteration, and was computed once.
+    #: It does not depend on the iteration, or is constant: it was computed once, or when the model was loaded.
     FEWER_CALLS = "fewer-calls"
     #: A call takes the peer little more than one that computes nothing.
     DISPATCH = "dispatch"
@@ -392,7 +392,7 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
 
 
 _RANK_REASONS = {
-    RankReason.FEWER_CALLS: "computed once for many iterations here",
+    RankReason.FEWER_CALLS: "computed once here",
     RankReason.DISPATCH: "mostly dispatch there",
     RankReason.TOGETHER: "run with others here",
     RankReason.KERNEL: "faster here, or slower there",
