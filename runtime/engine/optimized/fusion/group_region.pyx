@@ -234,11 +234,11 @@ cdef int is_observed(const ExecutionState *s, const FusedGroup *g) noexcept nogi
     cdef const LoopState *loop
     cdef int k
     if g.loop < 0:
-        return s.stop_any or s.stepping
+        return s.stop_any or s.stepping & ~TIMING
     loop = s.loops + g.loop
     if s.stop_any or loop.stop_at_iteration <= loop.i + 1:
         return 1
-    if not s.stepping:
+    if not s.stepping & ~TIMING:
         return 0
     if s.stepping & STEPPING and s.depth <= s.step_depth:
         return 1

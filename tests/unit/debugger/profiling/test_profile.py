@@ -304,6 +304,12 @@ b (int64 M, float[32] y0, float[32] k) => (float[32] y) {
 }"""
 
 
+def test_nodes_of_the_main_graph_run_together_while_they_are_measured() -> None:
+    text = "g (float[256,256] x) => (float[256,256] y) { a = Add (x, x)  b = Mul (a, x)  y = Sub (b, a) }"
+    profile = model(text).profile({"x": np.full((256, 256), 0.5, np.float32)}, seconds=SECONDS)
+    assert [(n.kind, len(n.members)) for n in profile.nodes] == [(NodeKind.GROUP, 3)]
+
+
 def test_calls_are_counted() -> None:
     inputs = {"M": 9, "y0": np.ones(32, np.float32), "k": np.zeros(32, np.float32)}
     profile = model(BRANCH).profile(inputs, seconds=SECONDS)
