@@ -71,6 +71,7 @@ class InputSpace:
         self.trip_counts = _trip_count_inputs(model.graph)
 
     def _set_dimensions(self, settings: Sequence[str]) -> None:
+        key_by_axis = {f"{port.name}:{axis}": key for port in self.ports for axis, key in enumerate(self._axes(port))}
         for setting in settings:
             match = _DIMENSION_SETTING.fullmatch(setting)
             if match is None:
@@ -79,11 +80,12 @@ class InputSpace:
                     name=setting,
                     expected="NAME=N, NAME=LOW..HIGH or INPUT:AXIS=N",
                 )
-            if match[1] not in self.dimensions:
+            key = key_by_axis.get(match[1], match[1])
+            if not isinstance(key, str) or key not in self.dimensions:
                 known = ", ".join(self.dimensions) or "none"
                 hint = did_you_mean(match[1], list(self.dimensions)) or f"; unknown are {known}"
                 raise InputError(f"dimension {setting}: no input has such a dimension{hint}", name=match[1])
-            self.dimensions[match[1]] = int(match[2]), int(match[3] or match[2])
+            self.dimensions[key] = int(match[2]), int(match[3] or match[2])
 
     def _axes(self, port: Port) -> tuple[int | str, ...]:
         """The size of each axis of an input, or the name of its dimension."""

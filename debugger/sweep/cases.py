@@ -19,6 +19,7 @@ from ...runtime.errors import InputError, UsageError
 from ...runtime.input_validation import Data, check_value, resolve_aliases
 from ...runtime.model import Model
 from ...runtime.random_inputs import DimensionSizes, random_input
+from ..input_space.seeded_edge_cases import SeededEdgeCases
 
 #: The expected outputs of a case without any.
 _NO_OUTPUTS: Mapping[str, Data] = MappingProxyType({})
@@ -89,13 +90,14 @@ def fingerprint_of(parts: Iterable[object]) -> str:
 
 
 class RandomCases(CaseSet):
-    """Random inputs for the signature: case k has the seed ``seed + k``. ``dims``: sizes of unknown dimensions."""
+    """Random inputs for the signature: case k has the seed ``seed + k``, and every fourth seed makes an edge case.
+    ``dims``: sizes of unknown dimensions."""
 
     def __init__(self, count: int, seed: int = 0, dims: Sequence[str] = ()) -> None:
         self.name = f"random-{seed}"
         self._count, self._seed, self._dims = count, seed, tuple(dims)
         # Not the count: a larger set has the same first cases.
-        self.fingerprint = fingerprint_of(("random", seed, *dims))
+        self.fingerprint = fingerprint_of(("random with edge cases", seed, *dims))
 
     def __len__(self) -> int:
         return self._count
@@ -109,9 +111,13 @@ class RandomCases(CaseSet):
         dims = DimensionSizes(self._dims, model.inputs, named, model.graph.usual_shapes)
         usual = model.graph.usual_values
         ports = [(index, port) for index, port in enumerate(model.inputs) if not port.optional]
+        edge_cases = SeededEdgeCases(model, self._dims)
 
         def read(number: int) -> Case:
             seed = self._seed + number
+            edge_case = edge_cases.inputs(seed)
+            if edge_case is not None:
+                return Case(edge_case, seed)
             values = {}
             for index, port in ports:
                 value = usual[port.name] if port.name in usual else random_input(port, dims, (seed, index))

@@ -81,11 +81,13 @@ def write_tricky_cases(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def comparable_rows(rows: Iterable[loopdbg.Row]) -> list[tuple[Any, ...]]:
-    """Rows without their times, in order."""
+    """Rows without their times, in order. SQLite stores NaN as NULL."""
     messages = [
         (
             *(row.id, row.loop, row.seed, row.iterations, row.stopped_by, row.status.value, row.bad_iteration),
-            *(row.bad_node, row.message, row.outputs, tuple(row.measures.items()), row.versions),
+            *(row.bad_node, row.message, row.outputs),
+            tuple((name, None if value != value else value) for name, value in row.measures.items()),
+            row.versions,
         )
         for row in rows
     ]

@@ -134,7 +134,12 @@ def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port
     seeds: dict[str, int] = {}
     if source is None:
         dim_sizes = DimensionSizes(options.dim, inputs, dims, model.graph.usual_shapes, "--dim")
-        for index, port in enumerate(inputs):
+        edge_case = None if values or more or not seed else _edge_case(model, options.dim, seed)
+        if edge_case is not None:
+            values.update(edge_case)
+            seeds = dict.fromkeys(values, seed)
+            auto += [_port_text(port, values[port.name]) for port in inputs if port.name in values]
+        for index, port in enumerate(inputs if edge_case is None else ()):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
                 value = random_input(port, dim_sizes, (seed, index)) if usual is None else usual
@@ -283,6 +288,13 @@ def _missing_input_text(source: str, port: Port, values: Mapping[str, Data], has
     names = ", ".join(f"'{name}'" for name in values) or "nothing"
     alternative = "" if has_requests else f", or give it as --input {port.name}=VALUE"
     return f"{source} lacks the input '{port.name}' ({port.type}); it holds {names}; add it{alternative}"
+
+
+def _edge_case(model: Model, dims: Sequence[str], seed: int) -> Mapping[str, Data] | None:
+    """The edge case that this seed makes in a sweep, if it does."""
+    from ....debugger.input_space.seeded_edge_cases import SeededEdgeCases  # late: with the language of expressions
+
+    return SeededEdgeCases(model, dims).inputs(seed)
 
 
 def _port_text(port: Port, value: Data) -> str:

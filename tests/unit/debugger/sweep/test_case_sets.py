@@ -90,11 +90,28 @@ def test_random_case_is_determined_by_its_seed() -> None:
     import argparse
 
     model = loopdbg.load(NEWTON)
-    case = RandomCases(10, 40).reader(model)(2)
-    assert case.seed == 42
-    options = argparse.Namespace(input=[], inputs=None, state=[], seed=42, dim=[])
-    assert case.inputs == gather_inputs(model, options).values
+    for number in (2, 3):
+        case = RandomCases(10, 40).reader(model)(number)
+        assert case.seed == 40 + number
+        options = argparse.Namespace(input=[], inputs=None, state=[], seed=case.seed, dim=[])
+        assert repr(case.inputs) == repr(gather_inputs(model, options).values)
     assert RandomCases(10, 40).fingerprint == RandomCases(99, 40).fingerprint != RandomCases(10, 41).fingerprint
+
+
+def test_every_fourth_random_case_is_an_edge_case() -> None:
+    """No iteration, a negative trip count, an empty axis, NaN and infinity come up; the other cases have none."""
+    m = load_text_model("g (int64 M, float[N] X) => (float[N] y) { y = Loop <body = b (int64 i, bool c, float[N] v) => "
+              "(bool d, float[N] w) { d = Identity (c) w = Neg (v) }> (M, , X) }")  # fmt: skip
+    read = RandomCases(400).reader(m)
+    cases = [read(k).inputs for k in range(400)]
+    edges = cases[3::4]
+    assert {int(case["M"]) for case in edges} >= {-1, 0, 1, 2}
+    assert {case["X"].size for case in edges} >= {0, 1, 2}
+    elements = np.concatenate([case["X"] for case in edges])
+    assert np.isnan(elements).any() and np.isinf(elements).any() and (elements < 0).any()
+    usual = [case for k, case in enumerate(cases) if k % 4 != 3]
+    assert all(case["M"] > 0 and case["X"].size == 1 and np.isfinite(case["X"]).all() for case in usual)
+    assert {case.inputs["X"].size for case in map(RandomCases(40, 0, ["X:0=5"]).reader(m), range(40))} == {5}
 
 
 def test_file_slices_carry_their_bytes(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import loopdbg
 from cli_runner import start_cli
+from loopdbg.debugger.input_space.seeded_edge_cases import SeededEdgeCases
 from loopdbg.debugger.sweep.sweep_store import SweepStore
 from sweep_cases import EXPECTED_STATUSES, MAX_ITERATIONS, NEWTON, comparable_rows, count_rows, write_tricky_cases
 from text_models import SAMPLES
@@ -31,13 +32,15 @@ def alone() -> list[tuple[object, ...]]:
 def test_rows_equal_those_of_a_serial_loop() -> None:
     model = loopdbg.load(NEWTON)
     rows = list(loopdbg.sweep(NEWTON, random=40, max_iterations=MAX_ITERATIONS, measures=["x"]))
+    edge_cases = SeededEdgeCases(model)
     for row in rows:
         rng = (np.random.default_rng((row.seed, k)).standard_normal(()) for k in range(2))
-        inputs = {port.name: np.float32(value) for port, value in zip(model.inputs, rng, strict=True)}
-        run = model.execute(inputs, max_iterations=MAX_ITERATIONS)
+        usual = {port.name: np.float32(value) for port, value in zip(model.inputs, rng, strict=True)}
+        run = model.execute(edge_cases.inputs(row.seed) or usual, max_iterations=MAX_ITERATIONS)
         loop = run.loops[0]
         assert (row.iterations, row.stopped_by) == (loop.iterations, loop.stopped_by and loop.stopped_by.value)
-        assert row.measures["x"] == (float(run.outputs["root"]) if row.status == "ok" else None)
+        expected = float(run.outputs["root"]) if row.status == "ok" else None
+        assert repr(row.measures["x"]) == repr(expected)
     assert {row.status.value for row in rows} == {"ok", "limit"}
 
 
