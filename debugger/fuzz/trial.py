@@ -141,6 +141,8 @@ class TrialRunner:
             oracle = self.executor.oracle
             if _is_memory_error(message) or (oracle is not None and oracle.refuses(case)):
                 return None
+            if oracle is not None and oracle.name:
+                message += f"; {oracle.name} runs with these inputs"
         return FuzzFinding(kind, case.inputs, message, *place)
 
     def _endless_loop_finding(self, case: Case, message: str, loop: str | None) -> FuzzFinding | None:

@@ -41,10 +41,12 @@ _DEFAULT_TIMEOUT_SECONDS = 60.0
 class Oracle(ABC):
     """The other side of a comparison.
 
-    ``locates``: the iteration and the node of a difference are located; ``rounding``: the last one that was is the
-    rounding of the other side, which the model amplifies, as this text says.
+    ``name``: of what runs there; empty: nothing runs. ``locates``: the iteration and the node of a difference are
+    located; ``rounding``: the last one that was is the rounding of the other side, which the model amplifies, as this
+    text says.
     """
 
+    name = ""
     locates = True
     rounding = ""
 
@@ -134,6 +136,7 @@ class _ModelOracle(Oracle):
     """Another model, which runs on the same inputs."""
 
     def __init__(self, model: Model, other: Model, job: SweepJob) -> None:
+        self.name = other.name
         self._model, self._other, self._max_iterations = model, other, job.spec.max_iterations
 
     def _run(self, inputs: Mapping[str, Data]) -> dict[str, Data]:
@@ -177,6 +180,7 @@ class _RuntimeOracle(Oracle):
         self._model = model
         self._max_iterations = job.spec.max_iterations
         self._peer = Peer(name, job.spec.timeout or _DEFAULT_TIMEOUT_SECONDS)
+        self.name = self._peer.name
         self._loaded: LoadedModel | None = None
         self._tolerance = Tolerance()
         if self._peer.name == "openvino":

@@ -150,6 +150,11 @@ def test_what_both_reject_is_no_fault(tmp_path: Path) -> None:
     assert finding is not None and (finding.kind, finding.node) == (FindingKind.ERROR, "Gather_0")
     assert replay(source, inputs, against=str(path)) is None
     assert replay(source, inputs, against="onnxruntime") is None
+    (tmp_path / "other.onnx").write_bytes(
+        proto("g (float[10] x, int64 n) => (float y) { y = ReduceSum <keepdims = 0> (x) }").SerializeToString()
+    )
+    accepted = replay(source, inputs, against=str(tmp_path / "other.onnx"))
+    assert accepted is not None and accepted.message == f"{finding.message}; other.onnx runs with these inputs"
 
 
 def test_different_sizes_without_names_are_no_fault() -> None:
