@@ -20,7 +20,7 @@ the smallest one, written as a case, and shown next to inputs that pass."""
     examples = """\
 examples:
   loopdbg fuzz newton_sqrt.onnx
-  loopdbg fuzz model.onnx --against onnxruntime --time 300 -o findings/
+  loopdbg fuzz model.onnx --against onnxruntime --time 300 -o findings/ --junit report.xml
   loopdbg fuzz decoder.onnx --against reference.onnx --where 'ids in 0..255'
   loopdbg fuzz model.onnx --assert 'all(p >= 0)' --invariants model.invariants
   loopdbg run model.onnx --inputs findings/findings/endless-1.npz -i
@@ -48,6 +48,7 @@ usage, 130 interrupted"""
         group.add_argument(
             "--dask", metavar="ADDRESS", help="on the Dask cluster at an address; 'local' starts one of -j workers"
         )
+        group.add_argument("--junit", type=Path, metavar="FILE", help="a report for CI, a test a finding")
         add_json_option(group)
 
     def _add_input_options(self, parser: argparse.ArgumentParser) -> None:

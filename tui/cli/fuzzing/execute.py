@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ....debugger.breakpoints.assertion import expand_assertion_files, read_invariants
+from ....debugger.export_formats.junit import write_report
 from ....debugger.fuzz.campaign import FuzzCampaign
 from ....debugger.fuzz.finding import FindingKind
 from ....debugger.fuzz.folder import FuzzFolder
@@ -18,7 +19,7 @@ from ....runtime.errors import InterruptError, LimitError, LoopdbgError
 from .. import terminal
 from ..execution.scripted_session import ASSERTION_FAILED_STATUS
 from ..model_inputs.gather import load_runnable_model
-from .report import finding_lines, fuzz_json, summary_lines
+from .report import finding_lines, fuzz_json, junit_cases, summary_lines
 
 #: Exit status by kind of finding, highest priority first.
 _EXIT_STATUS_ORDER = (
@@ -65,6 +66,8 @@ def run_fuzz(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         interrupted = True
     coverage = None if interrupted else campaign.coverage()
+    if options.junit is not None:
+        write_report(options.junit, junit_cases(campaign, folder, coverage, options), "loopdbg fuzz")
     if options.json:
         terminal.out_json(fuzz_json(campaign, folder, coverage, options))
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ....debugger.coverage.report import Coverage
+from ....debugger.export_formats.junit import JUnitCase
 from ....debugger.fuzz.campaign import FuzzCampaign
 from ....debugger.fuzz.finding import FindingKind
 from ....debugger.fuzz.folder import FuzzFolder
@@ -16,6 +17,7 @@ from ....debugger.fuzz.job import DEFAULT_MAX_ITERATIONS
 from ....debugger.peers.process import is_peer
 from ....runtime.text import count_text, duration_text
 from ...render.formatting import escape_unprintable
+from ..execution.ci_checks import coverage_properties
 
 
 def finding_lines(entry: Mapping[str, Any], options: argparse.Namespace, folder: Path) -> Iterator[str]:
@@ -75,6 +77,26 @@ def summary_lines(campaign: FuzzCampaign, folder: FuzzFolder, coverage: Coverage
         missed = f"; not: {coverage.missed[0]}" if coverage.missed else ""
         more = f", and {len(coverage.missed) - 1} more" if len(coverage.missed) > 1 else ""
         yield escape_unprintable(f"cover {coverage.covered} of {coverage.total} points of the loops{missed}{more}")
+
+
+def junit_cases(
+    campaign: FuzzCampaign, folder: FuzzFolder, coverage: Coverage | None, options: argparse.Namespace
+) -> Iterator[JUnitCase]:
+    """A test for the campaign, which passes, and one that fails for each finding."""
+    model = Path(options.model).name
+    covered = {} if coverage is None else coverage_properties(coverage)
+    yield JUnitCase("fuzz", model, campaign.seconds, properties={"runs": campaign.runs, **covered})
+    for entry in folder.state["findings"]:
+        lines = list(finding_lines(entry, options, folder.path))[:-1]
+        is_error = entry["kind"] in (FindingKind.ERROR, FindingKind.KILLED, FindingKind.TIMEOUT)
+        yield JUnitCase(
+            Path(entry["case"]).stem,
+            model,
+            failure=() if is_error else lines,
+            error=lines if is_error else (),
+            kind=entry["kind"],
+            properties={"case": folder.path / entry["case"]},
+        )
 
 
 def fuzz_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import onnx
 import pytest
@@ -19,9 +20,16 @@ DIFFERS = next(fault for fault in FAULTS if fault.name == "do_while")
 
 def test_a_finding_is_reported_with_its_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path, _ = write_models(ENDLESS, tmp_path)
-    folder = tmp_path / "out"
-    ran = run_cli(capsys, "fuzz", path, "--time", 4, "-j", 1, "-o", folder)
+    folder, junit = tmp_path / "out", tmp_path / "report.xml"
+    ran = run_cli(capsys, "fuzz", path, "--time", 4, "-j", 1, "-o", folder, "--junit", junit)
     assert ran.status == 4
+    suite = ElementTree.parse(junit).getroot()[0]
+    assert [suite.get(count) for count in ("tests", "failures", "errors")] == ["2", "1", "0"]
+    assert [(case.get("name"), [part.tag for part in case]) for case in suite] == [
+        ("fuzz", ["properties"]),
+        ("endless-1", ["properties", "failure"]),
+    ]
+    assert "step = 0\n" in (suite[1][1].text or "")
     assert "endless-1: loop 'Loop_3' never ends" in ran.out
     assert "inputs  step = 0\n" in ran.out
     assert "1 finding, " in ran.out
