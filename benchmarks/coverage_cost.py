@@ -15,6 +15,7 @@ from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model
 
 ROUNDS = 12
+WARM_UP_SECONDS = 2.0
 #: Minimum duration of a turn.
 TURN_SECONDS = 0.05
 
@@ -38,7 +39,10 @@ def cost_line(name: str) -> str:
         lambda: model.execute(inputs, observer=many),
     ]
     for way in ways:
-        way()
+        # Programs that run long are compiled by another thread.
+        start = time.monotonic()
+        while time.monotonic() - start < WARM_UP_SECONDS:
+            way()
     repeats = max(1, round(TURN_SECONDS / max(_seconds(ways[0], 1), 1e-6)))
     # In turn, so that other work on this machine slows all.
     rounds = [[_seconds(way, repeats) / repeats for way in ways] for _ in range(ROUNDS)]

@@ -17,13 +17,20 @@ import numpy as np
 from ...runtime.graph import Array, Operation, System, Value
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.operator_helpers import cast, constant
-from ...runtime.ops.primitive_types import NoNativeKernel
+from ...runtime.ops.primitive_types import NoNativeKernel, RoutineCall
 
 P = Any  # EagerPrimitives or the like; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
-#: Elements of which one that is true is found without a reduction.
-_FEW_ELEMENTS = 128
+#: Types and relations of the routine "any", by number (runtime/kernels/reduce/any.h).
+_ANY_TYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64, np.bool_)))
+_ANY_RELATIONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+_SWAPPED: Mapping[np.ufunc, np.ufunc] = {
+    np.less: np.greater,
+    np.less_equal: np.greater_equal,
+    np.greater: np.less,
+    np.greater_equal: np.less_equal,
+}
 
 
 @dataclass(frozen=True)
@@ -87,15 +94,29 @@ def _any(p: P, x: T) -> T:
     if 0 in x.shape:
         return p.constant(np.array(False))
     count = math.prod(x.shape)
-    if not isinstance(count, int) or count > _FEW_ELEMENTS:  # not one that varies (symbolic_extents.py)
+    if not isinstance(count, int):  # one that varies (symbolic_extents.py)
         return p.reduce(np.logical_or, x, range(len(x.shape)), False)
-    # Scalar programs have no reduction of their own, but elementwise operations on (overlapping) halves.
-    x = p.reshape(x, (count,))
-    while count > 1:
-        half = 1 << (count - 1).bit_length() - 1
-        x = p.map(np.logical_or, *(p.slice(x, (start,), (1,), (half,)) for start in (0, count - half)))
-        count = half
-    return p.reshape(x, ())
+    return p.reshape(x, ()) if count == 1 else _call_any(p, np.not_equal, count, x)
+
+
+def _any_related(p: P, relation: np.ufunc, a: T, b: T) -> T:
+    """Whether a relation holds for any pair of elements; broadcasting."""
+    sizes = [math.prod(x.shape) for x in (a, b)]
+    if not all(type(size) is int and size for size in sizes) or a.dtype != b.dtype or a.dtype not in _ANY_TYPES[:-1]:
+        return _any(p, p.map(relation, a, b))
+    if sizes[0] == 1 and len(a.shape) <= len(b.shape):
+        relation, a, b, sizes = _SWAPPED.get(relation, relation), b, a, sizes[::-1]
+    is_scalar = sizes[1] == 1 and len(b.shape) <= len(a.shape)
+    if sizes[0] == 1 or not (is_scalar or a.shape == b.shape):
+        return _any(p, p.map(relation, a, b))
+    return _call_any(p, relation, sizes[0], a, b, is_scalar)
+
+
+def _call_any(p: P, relation: np.ufunc, count: int, a: T, b: T | None = None, is_scalar: bool = False) -> T:
+    operands = (a,) if b is None else (a, b)
+    params = (_ANY_TYPES.index(a.dtype), _ANY_RELATIONS.index(relation), int(is_scalar), count)
+    (result,) = p.call(RoutineCall("data_movement.any", [((), np.dtype(np.bool_))], params), operands)
+    return result
 
 
 def _both(p: P, *tests: T) -> T:
@@ -128,10 +149,10 @@ def _clip(operands: _Operands) -> Iterator[OperandTest]:
         return None if value is None else constant(p, np.asarray(value, x.dtype)[()], x.dtype)
 
     def below(p: P, x: T, *read: T) -> T:
-        return _any(p, p.map(np.less, x, limit(p, 0, x, read)))
+        return _any_related(p, np.less, x, limit(p, 0, x, read))
 
     def above(p: P, x: T, *read: T) -> T:
-        return _any(p, p.map(np.greater, x, limit(p, 1, x, read)))
+        return _any_related(p, np.greater, x, limit(p, 1, x, read))
 
     def inside(p: P, x: T, *read: T) -> T:
         ends = [(np.greater_equal, limit(p, 0, x, read)), (np.less_equal, limit(p, 1, x, read))]
@@ -153,7 +174,10 @@ def _extreme(compare: np.ufunc) -> Callable[[_Operands], Iterator[OperandTest]]:
         for k, value in enumerate(values):
 
             def function(p: P, *read: T, k: int = k) -> T:
-                return _any(p, _both(p, *(p.map(compare, read[k], x) for j, x in enumerate(read) if j != k)))
+                others = [x for j, x in enumerate(read) if j != k]
+                if len(others) == 1:
+                    return _any_related(p, compare, read[k], others[0])
+                return _any(p, _both(p, *(p.map(compare, read[k], x) for x in others)))
 
             way = value.name if [v.name for v in values].count(value.name) == 1 and value.name else f"input {k}"
             yield OperandTest("clamp", way, values, function)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,9 @@ from .report import Coverage
 
 _EAGER = EagerPrimitives()
 _INT64 = np.dtype(np.int64)
-_LENGTHS = (ZERO, SINGLE, MANY)
+#: What the bits of ``Loops.outcomes`` say.
+_OUTCOME_WAYS = ("", StoppedBy.TRIP_COUNT, StoppedBy.CONDITION, StoppedBy.INPUT_EXHAUSTED, ZERO, SINGLE, MANY)
+_CONDITION_BIT = 1 << _OUTCOME_WAYS.index(StoppedBy.CONDITION)
 #: Elements of a value that may be kept for a predicate that is not evaluated.
 _SMALL_ELEMENTS = 1024
 P = Any
@@ -158,6 +160,8 @@ class CoverageRecorder:
         #: What follows from the number of iterations: indices that are the iteration number.
         self._counted: list[_Watch] = []
         self._reached: dict[tuple[Any, ...], bool] = {}
+        #: The points by outcomes of the loops: the same in most runs.
+        self._points_by_outcome: dict[Any, frozenset[str]] = {}
         #: Points in branches, until the branch is taken: before that, its values do not exist.
         self._waiting: dict[tuple[If, bool], list[PointSite]] = {}
         #: Hits in iterations that had not ended: id, loop, entry, iteration.
@@ -223,9 +227,10 @@ class CoverageRecorder:
                 self.hits.discard(point)
         for key in self.engine.monitor.latched:
             self.hits.add(self._predicates[key].site.point.id)
-        for outermost in self._outermost - self._ended:
-            # It ended while the run was looked at for repetitions.
-            self._evaluate_at_loop_end(outermost)
+        if self._ends or self._traps:
+            for outermost in self._outermost - self._ended:
+                # It ended while the run was looked at for repetitions.
+                self._evaluate_at_loop_end(outermost)
         self._add_totals()
         if (event == "limit" or event.startswith("loop ")) and NEVER in self._loop_points[index]:
             self.hits.add(self._loop_points[index][NEVER])
@@ -477,8 +482,8 @@ class CoverageRecorder:
     def _has_ended(self, index: int) -> bool:
         return self.engine.loop_state(index)[3] is not None
 
-    def _branches_taken(self) -> set[tuple[Node | None, bool | None]]:
-        return {(site.node, site.taken) for site in self._branch_sites if site.point.id in self.hits}
+    def _branches_taken(self) -> frozenset[tuple[Node | None, bool | None]]:
+        return frozenset((site.node, site.taken) for site in self._branch_sites if site.point.id in self.hits)
 
     def _is_in_pre_condition(self, site: PointSite) -> bool:
         """Whether a node belongs to a condition that is tested before its iteration, also where that does not run."""
@@ -506,18 +511,22 @@ class CoverageRecorder:
 
         A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended.
         """
-        totals = [self.engine.loops.totals(index) for index in range(len(self._loop_points))]
-        for index, (points, (_, entries, reasons, _)) in enumerate(zip(self._loop_points, totals, strict=True)):
-            if entries:
-                lengths = self.engine.loops.entry_lengths(index)
-                ways = [reason.value for reason in reasons]
-                ways += [way for way, count in zip(_LENGTHS, lengths, strict=True) if count]
-                self.hits.update([points[way] for way in ways if way in points])
-        taken = self._branches_taken()
+        outcomes = self.engine.loops.outcomes()
+        taken = self._branches_taken() if self._branch_sites else frozenset()
+        key = (outcomes, taken)
+        if key not in self._points_by_outcome:
+            self._points_by_outcome[key] = frozenset(self._points_of_totals(outcomes, taken))
+        self.hits |= self._points_by_outcome[key]
+
+    def _points_of_totals(
+        self, outcomes: tuple[int, ...], taken: frozenset[tuple[Node | None, bool | None]]
+    ) -> Iterator[str]:
+        for points, bits in zip(self._loop_points, outcomes, strict=True):
+            yield from (points[way] for bit, way in enumerate(_OUTCOME_WAYS) if bits >> bit & 1 and way in points)
         for point, guard, index, is_tested in self._node_points:
-            iterations, _, reasons, _ = totals[index]
-            if guard in taken if guard else iterations or (is_tested and StoppedBy.CONDITION in reasons):
-                self.hits.add(point)
+            bits = outcomes[index]
+            if guard in taken if guard else bits & 1 or (is_tested and bits & _CONDITION_BIT):
+                yield point
 
 
 def _condition(node: Node) -> Value:

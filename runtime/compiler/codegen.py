@@ -8,9 +8,9 @@ position-independent of its program: identical programs share it.
 
 from __future__ import annotations
 
-from .llvm_writer import NotCompilable, TypedValue, splat_constant, vector_type
+from .llvm_writer import NotCompilable, TypedValue
 from .loops import LoopCode
-from .operations import emit_operations, has_zero, inline_node, lane_count
+from .operations import any_holds, emit_operations, has_zero, inline_node
 from .program import Argument, ProgramDescription
 from .prologue_epilogue import emit_epilogue, emit_prologue, exit_if
 from .registers import CELL_BYTES, RegisterFile
@@ -50,16 +50,11 @@ def emit_function(registers: RegisterFile) -> None:
     root_bound = emit_prologue(registers)
     loops = [LoopCode(registers, k) for k in range(len(program.loops))]
     instructions = InstructionCode(registers, loops, root_bound)
-    tests = instructions.any_tests
-    k, targets = 0, program.jump_targets() | {first for first, _ in tests.values()}
-    combining = {j for test, (first, _) in tests.items() for j in range(first, test)}
+    k, targets = 0, program.jump_targets()
     while k < len(program.code):
         registers.writer.begin_block(f"at{k}")
         last = run_end(program, k, targets)
-        if k in combining:
-            last = next(test for test, (first, _) in tests.items() if first == k)
-            registers.writer.branch(f"at{last}")
-        elif last > k:
+        if last > k:
             emit_straight_line(registers, k, last)
         else:
             instructions.emit(k)
@@ -77,7 +72,6 @@ class InstructionCode:
         self.registers, self.program, self.writer = registers, registers.program, registers.writer
         self.loops, self.root_bound = loops, root_bound
         self.loop_of = self.program.innermost_loop_by_instruction()
-        self.any_tests = self.program.any_tests()
         self.control_names = {opcode: name for name, opcode in self.program.layout.control.items()}
 
     def emit(self, k: int) -> None:
@@ -96,9 +90,12 @@ class InstructionCode:
                 i = w.cast(TypedValue(number, "int64_t"), "int64_t" if b else "int32_t")
                 self.registers.write_value(d, i)
             case "STOP_IF":
-                self.exit_if(
-                    self.any_true(*self.any_tests[k][1]) if k in self.any_tests else self.registers.is_true(a), k
-                )
+                self.exit_if(self.registers.is_true(a), k)
+            case "ANY":
+                holds = any_holds(self.registers, self.program.any_tests[a])
+                self.registers.write_value(d, TypedValue(w.assign(f"zext i1 {holds} to i8"), "uint8_t"))
+                if b:
+                    self.exit_if(holds, k)
             case "NODE":
                 self.node(k, a)
             case "BLOCK":
@@ -123,12 +120,6 @@ class InstructionCode:
     def exit_if(self, condition: str, k: int) -> None:
         """Leave an instruction to the engine if a condition holds."""
         exit_if(self.registers, condition, "AT_INSN", self.loop_of[k], k)
-
-    def any_true(self, register: int, offsets: list[int]) -> str:
-        """Is any of these Booleans true?"""
-        w, lanes = self.writer, lane_count(offsets)
-        t, flags = vector_type("i8", lanes), self.registers.gather_lanes(register, "i8", offsets)
-        return w.any_of(w.compare_integers("ne", t, flags, splat_constant("i8", "0", lanes)), lanes)
 
     def operation(self, k: int) -> None:
         """Emit an operation that may fail (division by zero) or overwrites its operand."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .c_expression_lowering import write_expression
 from .llvm_writer import TYPES, TypedValue, splat_constant, vector_type
-from .program import Argument, ExtremeSearch, FoldOrder, ProductOrder, ScalarOperation
+from .program import AnyTest, Argument, ExtremeSearch, FoldOrder, ProductOrder, ScalarOperation, size_of
 from .registers import RegisterFile
 
 
@@ -93,6 +93,17 @@ def has_zero(registers: RegisterFile, c_type: str, argument: Argument) -> str:
     divisors = registers.gather_lanes(register, element, offsets)
     zero = w.assign(f"icmp eq {vector_type(element, lanes)} {divisors}, {splat_constant(element, '0', lanes)}")
     return w.any_of(zero, lanes)
+
+
+def any_holds(registers: RegisterFile, test: AnyTest) -> str:
+    """Does the relation of a test hold for any element?"""
+    element, size = TYPES[test.c_type], size_of(test.c_type)
+    places = [size * k for k in range(test.count)]
+    a = registers.gather_lanes(test.a, element, places)
+    b = registers.gather_lanes(test.b, element, [0] * test.count if test.is_scalar else places)
+    names = {name: TypedValue(text, test.c_type, test.count) for name, text in (("a", a), ("b", b))}
+    flags = write_expression(test.expression, names, "uint8_t", registers.writer)
+    return registers.writer.any_of(registers.writer.is_true(flags), test.count)
 
 
 def inline_node(

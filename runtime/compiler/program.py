@@ -80,6 +80,28 @@ class FoldOrder:
 
 
 @record
+class AnyTest:
+    """Whether a relation holds for any element (kernels/reduce/any.h)."""
+
+    type: int
+    relation: int
+    a: int
+    b: int
+    #: ``b`` is one number.
+    is_scalar: bool
+    count: int
+
+    @property
+    def c_type(self) -> str:
+        return ("float", "double", "int32_t", "int64_t", "uint8_t")[self.type]
+
+    @property
+    def expression(self) -> str:
+        """The relation in C. Booleans are compared with False."""
+        return f"a {('<', '<=', '>', '>=', '==', '!=')[self.relation]} {'0' if self.c_type == 'uint8_t' else 'b'}"
+
+
+@record
 class ProgramLayout:
     """Layout of the C structures and their constants (scalar_program.h)."""
 
@@ -116,6 +138,7 @@ class ProgramDescription:
     elementwise_operations: list[tuple[int, list[Argument]]]
     #: (registers, result registers, cost, inline evaluation order) of each node computed by its kernels
     nodes: list[tuple[list[int], list[int], int, ProductOrder | ExtremeSearch | FoldOrder | None]]
+    any_tests: list[AnyTest]
     #: Offset of each register in memory; registers over 8 bytes are aligned and padded to cache lines.
     register_offsets: list[int]
     layout: ProgramLayout
@@ -160,28 +183,6 @@ class ProgramDescription:
             for k in range(first, ends[number] + 1):
                 innermost[k] = number
         return innermost
-
-    def any_tests(self) -> dict[int, tuple[int, Argument]]:
-        """Stops if any of several Booleans is true: the instruction -> the first instruction that combines them, and
-        the Booleans. Nothing else reads what these instructions compute: they belong to a predicate."""
-        tests = {}
-        for k, (op, _, register, _, _) in enumerate(self.code):
-            first, read = k, (register, [0])
-            while op == self.layout.control["STOP_IF"] and first and self._combines(first - 1, read):
-                first -= 1
-                (read, _), (other, _), _ = self.arguments_of(first)
-                read = read[0], sorted({*read[1], *other[1]})
-            if first < k:
-                tests[k] = first, read
-        return tests
-
-    def _combines(self, k: int, result: Argument) -> bool:
-        """Is a result the disjunction of Booleans of one register?"""
-        _, operation = self.operation_of(k)
-        if operation is None or operation.name != "logical_or":
-            return False
-        (a, _), (b, _), (written, _) = self.arguments_of(k)
-        return a[0] == b[0] != written[0] == result[0] and sorted(written[1]) == result[1]
 
     def jump_targets(self) -> set[int]:
         """The leaders of basic blocks."""

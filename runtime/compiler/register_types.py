@@ -101,6 +101,8 @@ def used_types(program: ProgramDescription) -> list[tuple[int, str]]:
                 uses.append((b, operation.argument))
         elif op in conditional:
             uses.append((a, "uint8_t"))
+        elif op == control["ANY"]:
+            uses.append((d, "uint8_t"))
         elif op == control["COUNT"]:
             uses.append((d, "int64_t" if b else "int32_t"))
     for op, arguments in program.elementwise_operations:
@@ -120,6 +122,7 @@ def used_types(program: ProgramDescription) -> list[tuple[int, str]]:
             uses += [(register, operation.argument) for register, _ in (order.begin, order.x, order.result)]
         elif order is not None:
             uses += [(register, "float") for register, _ in (order.a, order.b, order.result)]
+    uses += [(register, test.c_type) for test in program.any_tests for register in (test.a, test.b)]
     uses += [(index, "int64_t" if is_int64 else "int32_t") for _, _, index, is_int64 in program.loads]
     for loop in program.loops:
         uses += [(loop[k], "uint8_t") for k in ("initial", "cond", "cond_in") if loop[k] >= 0]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
+from engine_tiers import set_optimizer_options
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, If, Loop, Node, Operation, System, walk
@@ -383,7 +384,9 @@ def judge_case(name: str) -> str:
         case = make_case(name)
     except loopdbg.ModelError:
         return "refused"  # a network that its own rules do not allow
-    recorders = [CoverageRecorder(case.model, accumulate) for accumulate in (False, True)]
+    recorders = [CoverageRecorder(case.model, accumulate) for accumulate in (False, True, False)]
+    # Scalar programs run from the second boundary on.
+    set_optimizer_options(recorders[-1].engine, hot_after=1)
     try:
         # A recorder is used again as its caches must not change what a run covers.
         for recorder in (*recorders, *recorders):

@@ -529,10 +529,22 @@ cdef class Loops:
                                   self.s.stack[0] == index else 0)
         return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
 
-    def entry_lengths(self, int index):
-        """How many entries of the execution had no, one and more iterations; the running one counts from its second on."""
-        cdef LoopState *loop = self.s.loops + index
-        return loop.by_length[0], loop.by_length[1], loop.by_length[2] + (loop.active and loop.i > 1)
+    def outcomes(self):
+        """What the entries of each loop did in this execution, as bits: 0: an iteration ran; 1 to 3: one ended by its
+        trip count, its condition, its inputs; 4 to 6: one had no, one, more iterations, the running one from its second
+        on."""
+        cdef LoopState *loop
+        cdef int index, k, bits
+        outcomes = []
+        for index in range(self.memory.nloops):
+            loop = self.s.loops + index
+            bits = loop.iterations + (loop.i if loop.active else 0) > 0
+            for k in range(1, 4):
+                bits |= (loop.by_reason[k] > 0) << k
+            for k in range(3):
+                bits |= (loop.by_length[k] > 0) << (4 + k)
+            outcomes.append(bits | (loop.active and loop.i > 1) << 6)
+        return tuple(outcomes)
 
     def previous(self, int index, int k):
         """A copy of the value that back edge k carried into the iteration before this boundary, if any ran."""

@@ -204,6 +204,7 @@ cdef struct Predicate:
     int loop
     int enabled
     int needs_body       # not evaluated before iteration 0
+    int reads_previous   # the previous value of a back edge
     int hit
     int next             # of the same loop, -1: none
     char **cell          # address of the result

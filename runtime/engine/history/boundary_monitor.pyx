@@ -73,7 +73,8 @@ cdef class BoundaryMonitor:
     cdef int npredicates         # entries of the state's array
     cdef int nrecords
     cdef dict predicate_table          # key -> (entry, instruction, fallback)
-    cdef dict set_numbers          # keys of enabled predicates -> their number in a generation
+    cdef object enabled            # the enabled predicates, as bits
+    cdef dict set_numbers          # sets of enabled predicates -> their number in a generation
     cdef dict record_buffers         # key -> RecordBuffer
     cdef int next_key
     cdef int64_t traced          # number of traced boundaries of the execution
@@ -85,7 +86,7 @@ cdef class BoundaryMonitor:
         self.memory, self.binder, self.loops = memory, binder, loops
         self.s, self.plan = &memory.s, memory.plan
         self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
-        self.set_numbers = {}
+        self.enabled, self.set_numbers = 0, {}
         self.latches, self.latched = set(), []
 
     def begin(self):
@@ -95,7 +96,7 @@ cdef class BoundaryMonitor:
         loops = set()
         for key in self.latched:
             k = self.predicate_table[key][0]
-            self.s.predicates[k].enabled = 1
+            self.set_enabled(k, 1)
             loops.add(self.s.predicates[k].loop)
         self.latched.clear()
         for index in loops:
@@ -168,7 +169,9 @@ cdef class BoundaryMonitor:
         if k < 0:
             k = self.grow_predicates()
         predicate = self.s.predicates + k
-        predicate.loop, predicate.enabled, predicate.needs_body, predicate.hit = index, 1, needs_body, 0
+        predicate.loop, predicate.needs_body, predicate.hit = index, needs_body, 0
+        predicate.reads_previous = self.reads_previous(index, slots)
+        self.set_enabled(k, 1)
         predicate.next = self.s.loops[index].first_predicate
         self.s.loops[index].first_predicate = k
         instruction = PredicateInstruction(op, slots)
@@ -202,6 +205,7 @@ cdef class BoundaryMonitor:
         while link[0] != k:
             link = &self.s.predicates[link[0]].next
         link[0] = self.s.predicates[k].next
+        self.set_enabled(k, 0)
         for slot in set(instruction.inputs):
             self.memory.consumers[slot].remove(self.s.predicates[k].pc)
         self.memory.load_consumers()
@@ -223,7 +227,7 @@ cdef class BoundaryMonitor:
         if self.s.predicates[k].enabled == enabled:
             return
         self.loops.materialize_all()
-        self.s.predicates[k].enabled = enabled
+        self.set_enabled(k, enabled)
         self.update_observer_counts(self.s.predicates[k].loop, True)
 
     def latch_predicate(self, int key):
@@ -236,12 +240,10 @@ cdef class BoundaryMonitor:
     def take_hits(self, int index):
         """Disable the latches that are true at the present boundary of a loop; sets ``hits`` to the other predicates
         that are, and returns them."""
-        cdef int k
         self.hits = self.true_predicates(index)
         if not self.latches.isdisjoint(self.hits):
             for key in self.latches.intersection(self.hits):
-                k = self.predicate_table[key][0]
-                self.s.predicates[k].enabled = 0
+                self.set_enabled(self.predicate_table[key][0], 0)
                 self.latched.append(key)
             self.hits = tuple([key for key in self.hits if key not in self.latches])
             self.update_observer_counts(index, True)
@@ -266,24 +268,31 @@ cdef class BoundaryMonitor:
     cdef int update_observer_counts(self, int index, bint may_return=False) except -1:
         """After a change: update the hot path's counts and invalidate scalar programs; ``may_return``: not for good."""
         cdef LoopState *loop = self.s.loops + index
-        cdef int k
+        cdef int k = loop.first_predicate
         loop.observers = loop.reads_previous = 0
-        derived = range(loop.first_derived_slot, loop.first_derived_slot + loop.nedges)
-        for entry, instruction, _ in self.predicate_table.values():
-            k = entry
-            if self.s.predicates[k].loop == index and self.s.predicates[k].enabled:
-                loop.observers += 1
-                loop.reads_previous |= any(slot in derived for slot in instruction.inputs)
+        while k >= 0:
+            loop.observers += self.s.predicates[k].enabled
+            loop.reads_previous |= self.s.predicates[k].enabled and self.s.predicates[k].reads_previous
+            k = self.s.predicates[k].next
         for recording in self.record_buffers.values():
             if recording.index == index and self.s.records[<int>recording.entry].enabled:
                 loop.observers += 1
-                loop.reads_previous |= any(slot in derived for slot in recording.slots)
+                loop.reads_previous |= self.reads_previous(index, recording.slots)
         if not may_return:
             self.s.generation += 1
             self.set_numbers.clear()
-        enabled = frozenset([key for key, (entry, _, _) in self.predicate_table.items()
-                             if self.s.predicates[<int>entry].enabled])
-        self.s.generation = with_predicates(self.s.generation, self.set_numbers.setdefault(enabled, len(self.set_numbers)))
+        number = self.set_numbers.setdefault(self.enabled, len(self.set_numbers))
+        self.s.generation = with_predicates(self.s.generation, number)
+
+    cdef int set_enabled(self, int k, bint enabled) except -1:
+        bit = 1 << <object>k
+        self.s.predicates[k].enabled = enabled
+        self.enabled = self.enabled | bit if enabled else self.enabled & ~bit
+
+    cdef bint reads_previous(self, int index, slots) except -1:
+        """Is one of the slots the previous value of a back edge?"""
+        cdef LoopState *loop = self.s.loops + index
+        return any([loop.first_derived_slot <= slot < loop.first_derived_slot + loop.nedges for slot in slots])
 
     def bind_derived_slots(self):
         """Point the derived slots to iteration numbers, conditions and trip counts."""

@@ -1,2 +1,4 @@
 ROUTINES: dict[str, int]
 MAX_AXES: int
+
+def any_function(type: int, relation: int, is_scalar: int) -> int: ...

@@ -1,5 +1,5 @@
-"""Gather and scatter by index tensors (gather_scatter.h), ranges of numbers (arange.h), extremes of rows (topk.h), and
-results whose length depends on the data (data_dependent.h)."""
+"""Gather and scatter by index tensors (gather_scatter.h), ranges of numbers (arange.h), extremes of rows (topk.h),
+relations that hold for any element (any.h), and results whose length depends on the data (data_dependent.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor
@@ -22,6 +22,10 @@ cdef extern from "kernels/data_movement/gather_scatter.h" nogil:
     enum:
         LOOPDBG_MAX_AXES
 
+cdef extern from "kernels/reduce/any.h" nogil:
+    void *loopdbg_any_for(Py_ssize_t type, Py_ssize_t relation, Py_ssize_t is_scalar) noexcept
+    int loopdbg_any(Call *call) noexcept
+
 cdef extern from "kernels/reduce/topk.h" nogil:
     int loopdbg_topk(Call *call) noexcept
     int loopdbg_top1(Call *call) noexcept
@@ -32,6 +36,7 @@ MAX_AXES = LOOPDBG_MAX_AXES
 loopdbg_cpu = current_processor()
 
 ROUTINES = {
+    "any": <size_t><run_call>loopdbg_any,
     "arange": <size_t><run_call>loopdbg_arange,
     "compress": <size_t><run_call>loopdbg_compress,
     "non_zero": <size_t><run_call>loopdbg_non_zero,
@@ -45,3 +50,8 @@ ROUTINES = {
     "top1": <size_t><run_call>loopdbg_top1,
     "topk": <size_t><run_call>loopdbg_topk,
 }
+
+
+def any_function(type, relation, is_scalar):
+    """The address of the function behind a call of "any" with these parameters."""
+    return <size_t>loopdbg_any_for(type, relation, is_scalar)

@@ -9,7 +9,7 @@ from .program_structs cimport *
 import numpy as np
 
 from ....compiler.llvm_jit import CompileJob, register_symbols
-from ....compiler.program import ProgramDescription, FoldOrder, ProgramLayout, ScalarOperation, ProductOrder, ExtremeSearch
+from ....compiler.program import AnyTest, ProgramDescription, FoldOrder, ProgramLayout, ScalarOperation, ProductOrder, ExtremeSearch
 
 ORDERS = {"product": ProductOrder, "search": ExtremeSearch, "fold": FoldOrder}
 
@@ -99,7 +99,7 @@ cdef object layout():
         cached_layout = ProgramLayout(
             operations(),
             {"CALL": OP_CALL, "LOAD": OP_LOAD, "BRANCH": OP_BRANCH, "JUMP": OP_JUMP, "ENTER": OP_ENTER, "NEXT": OP_NEXT,
-             "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF, "EACH": OP_EACH, "NODE": OP_NODE,
+             "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF, "EACH": OP_EACH, "NODE": OP_NODE, "ANY": OP_ANY,
              "BLOCK": OP_BLOCK},
             {scalar_choices[k][0]: scalar_choices[k][1] for k in range(SCALAR_NCHOICES)},
             offsets(),
@@ -178,8 +178,8 @@ cdef object describe(Program *program, object plan):
     for k in range(program.ncode):
         ins = core.code + k
         is_jump = ins.op == OP_BRANCH or ins.op == OP_JUMP
-        is_index = ins.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP, OP_EACH, OP_NODE)
-        is_count = ins.op in (OP_COUNT, OP_BLOCK)
+        is_index = ins.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP, OP_EACH, OP_NODE, OP_ANY)
+        is_count = ins.op in (OP_COUNT, OP_BLOCK, OP_ANY)
         code.append((ins.op, ins.d if is_jump else numbers[ins.d], ins.a if is_index else numbers[ins.a],
                      ins.b if is_count else numbers[ins.b], numbers[ins.c]))
     return ProgramDescription(
@@ -193,6 +193,9 @@ cdef object describe(Program *program, object plan):
         constants(program, plan),
         [element_places(core.elementwise_operations + k, program, numbers) for k in range(program.neaches)],
         [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
+        [AnyTest(core.any_tests[k].type, core.any_tests[k].relation, numbers[core.any_tests[k].a],
+                 numbers[core.any_tests[k].b], bool(core.any_tests[k].is_scalar), core.any_tests[k].n)
+         for k in range(program.nany)],
         [program.values[k].offset for k in range(program.nregisters)],
         layout(),
     )

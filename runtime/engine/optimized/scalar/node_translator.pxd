@@ -17,6 +17,7 @@ cdef class NodeTranslator:
     cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
     cdef readonly list elementwise_operations        # (opcode, registers of the arguments, places of their elements, address of the call)
     cdef readonly list nodes         # (address and number of calls, cost, registers of each, those of results, order)
+    cdef readonly list any_tests     # (address of the function, type, relation, is b one number, registers, elements)
     cdef readonly dict fixed         # slot -> bytes that the program assumes
     cdef set constants               # slots of the model's constants
     cdef set changing                # slots that the loop is known to write
@@ -38,6 +39,7 @@ cdef class NodeTranslator:
     cdef bint is_number_call(self, Call *call) except -1
     cdef bint is_load(self, Call *call) except -1
     cdef int load(self, int pc, Call *call, int index, int result) except -1
+    cdef bint is_any(self, Call *call) except -1
     cdef int number_call(self, int pc, Call *call, list registers) except -1
     cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1
     cdef object search(self, Call *call, Call *last, int j)

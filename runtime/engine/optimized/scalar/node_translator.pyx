@@ -21,6 +21,9 @@ cdef enum:
 # Types whose extremes machine code finds: NumPy's character -> C type and size.
 SEARCH_TYPES = {"f": ("float", 4), "d": ("double", 8), "i": ("int32_t", 4), "l": ("int64_t", 8)}
 
+# Sizes of the element types of tests of any element (kernels/reduce/any.h).
+ANY_SIZES = (4, 8, 4, 8, 1)
+
 
 cdef bint is_inline_product(const Call *call) noexcept:
     return is_small_product(call) and 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MAX_INLINE_PRODUCTS
@@ -42,7 +45,8 @@ cdef class NodeTranslator:
         self.plan, self.changing = plan, changing
         self.registers, self.values, self.nbytes, self.used, self.large = {}, [], 0, 0, set()
         self.code, self.positions, self.calls, self.loads = [], [], [], []
-        self.elementwise_operations, self.nodes, self.fixed, self.boundary_registers = [], [], {}, {}
+        self.elementwise_operations, self.nodes, self.any_tests = [], [], []
+        self.fixed, self.boundary_registers = {}, {}
         self.constants = {slot for slot, _ in plan.constants}
 
     cdef int slot(self, int k) except -1:
@@ -122,9 +126,15 @@ cdef class NodeTranslator:
                 if all([self.port_bytes(ins.calls + k, j) <= REGISTER_BYTES and
                         temps[<size_t>ins.calls[k].cell[j]] <= REGISTER_BYTES for j in range(3)]):
                     products[k] = places
-        if not all([elements[k] is not None or k in products or self.is_number_call(ins.calls + k) or
+        tests = {k for k in range(ins.ncalls) if self.is_any(ins.calls + k)}
+        if not all([elements[k] is not None or k in products or k in tests or self.is_number_call(ins.calls + k) or
                     self.is_load(ins.calls + k) for k in range(ins.ncalls)]):
             return self.kernel_node(pc, ins, answer)
+        for k in tests:
+            for j in range(ins.calls[k].nargs - 1):
+                cell = <size_t>ins.calls[k].cell[<int>j]
+                n = 1 if j and ins.calls[k].extra[2] else ins.calls[k].extra[3]
+                temps[cell] = max(temps.get(cell, 0), n * ANY_SIZES[ins.calls[k].extra[0]])
         for k, e in enumerate(elements):
             for j, size, places in zip(e.arguments, e.sizes, e.places) if e is not None else ():
                 cell = <size_t>ins.calls[k].cell[<int>j]
@@ -135,6 +145,8 @@ cdef class NodeTranslator:
                 self.nodes.append((<size_t>(ins.calls + k), 1, ins.cost, [registers], [registers[2]],
                                    ("product", (has_fma(),), *zip(registers, products[k]))))
                 self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
+            elif k in tests:
+                self.test_any(pc, <size_t>(ins.calls + k), registers)
             elif e is not None:
                 self.operate(pc, ins.calls + k, e, registers)
             elif is_gather(ins.calls + k):
@@ -192,6 +204,23 @@ cdef class NodeTranslator:
         base = 0 if source >= 0 else <size_t>call.cell[0][0]
         self.loads.append((source, call.offset[0], call.extra[2], call.extra[1], base, index, call.extra[4] == 8))
         self.emit(pc, OP_LOAD, d=result, a=len(self.loads) - 1)
+
+    cdef bint is_any(self, Call *call) except -1:
+        """Is it a test of any element, of values that fill registers?"""
+        from ....kernels.bindings.data_movement import ROUTINES
+
+        return <size_t>call.run == ROUTINES["any"] and all([
+            not call.offset[j] and self.port_bytes(call, j) <= REGISTER_BYTES for j in range(call.nargs)]) and \
+            call.extra[3] * ANY_SIZES[call.extra[0]] <= REGISTER_BYTES
+
+    def test_any(self, int pc, size_t address, list registers):
+        from ....kernels.bindings.data_movement import any_function
+
+        cdef Call *call = <Call *>address
+        parameters = call.extra[0], call.extra[1], call.extra[2]
+        operands = registers[0], registers[len(registers) - 2]
+        self.any_tests.append((any_function(*parameters), *parameters, *operands, call.extra[3]))
+        self.emit(pc, OP_ANY, d=registers[len(registers) - 1], a=len(self.any_tests) - 1)
 
     cdef int number_call(self, int pc, Call *call, list registers) except -1:
         self.calls.append((<size_t>call.loop, <size_t>call.data, registers, [call.steps[j] for j in range(call.nargs)]))

@@ -196,7 +196,11 @@ cdef class ProgramBuilder(NodeTranslator):
             slot = self.slot_of_cell(predicate.cell)
             answer = self.slot(slot) if slot >= 0 else \
                 self.register(("temp", <size_t>predicate.cell), -1, <size_t>predicate.cell, 8, False)
-            self.emit(position, OP_STOP_IF, a=answer)
+            op, d, a, _, c = self.code[len(self.code) - 1]
+            if op == OP_ANY and d == answer:
+                self.code[len(self.code) - 1] = op, d, a, 1, c
+            else:
+                self.emit(position, OP_STOP_IF, a=answer)
         self.boundary_registers = {}
 
     cdef int map_boundary_registers(self, int index, int position, bint entering) except -1:

@@ -99,6 +99,12 @@ cdef int fill(ExecutionState *s, Program *program, object parts, int root) excep
         core.loads[k].base = <const char *><size_t>address
     fill_eaches(program, parts.elementwise_operations)
     fill_nodes(program, parts.nodes)
+    program.nany = len(parts.any_tests)
+    core.any_tests = <scalar_any *>arena_alloc(program, program.nany, sizeof(scalar_any))
+    for k, (holds, type, relation, is_scalar, a, b, n) in enumerate(parts.any_tests):
+        core.any_tests[k].holds, core.any_tests[k].type = <any_holds><size_t>holds, type
+        core.any_tests[k].relation, core.any_tests[k].is_scalar = relation, is_scalar
+        core.any_tests[k].a, core.any_tests[k].b, core.any_tests[k].n = a, b, n
     program.nfixed = len(parts.fixed)
     program.fixed = <ProgramConstant *>arena_alloc(program, program.nfixed, sizeof(ProgramConstant))
     for k, (slot, data) in enumerate(parts.fixed.items()):

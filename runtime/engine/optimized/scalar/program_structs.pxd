@@ -8,12 +8,15 @@ from ....kernels.call cimport Call, inner_loop
 from ...baseline.state cimport Region, boundary_record
 from ...history.value_history_structs cimport loop_history
 
+# A test of any element (kernels/reduce/any.h).
+ctypedef int (*any_holds)(const void *a, const void *b, npy_intp n) noexcept nogil
+
 cdef extern from "scalar_program.h" nogil:
     enum:
         SCALAR_MAX_STAGED_MOVES
         SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST
         OP_CALL, OP_LOAD, OP_BRANCH, OP_JUMP, OP_ENTER, OP_NEXT, OP_TEST, OP_COUNT, OP_STOP_IF
-        OP_EACH, OP_NODE, OP_BLOCK, OP_copy_1, OP_copy_2, OP_copy_4, OP_copy_8
+        OP_EACH, OP_NODE, OP_ANY, OP_BLOCK, OP_copy_1, OP_copy_2, OP_copy_4, OP_copy_8
 
     ctypedef struct scalar_instruction:
         int32_t op, d, a, b, c
@@ -41,6 +44,12 @@ cdef extern from "scalar_program.h" nogil:
         int op, n, nargs
         int32_t *offsets[4]
         Call *call
+
+    ctypedef struct scalar_any:
+        any_holds holds
+        int type, relation, is_scalar
+        int32_t a, b
+        npy_intp n
 
     ctypedef struct scalar_node:
         Call *calls
@@ -99,6 +108,7 @@ cdef extern from "scalar_program.h" nogil:
         scalar_loop *loops
         scalar_elementwise *elementwise_operations
         scalar_node *nodes
+        scalar_any *any_tests
         int at_insn, at_loop, suspended
 
 # Unit of vector loads. Registers of several numbers are aligned to and padded with it, and machine code writes them in
@@ -130,7 +140,7 @@ cdef struct Program:
     scalar_program core
     int root                 # index of the loop
     int64_t generation
-    int nregisters, ncode, nloops, nloads, ncalls, neaches, nnodes, nonce
+    int nregisters, ncode, nloops, nloads, ncalls, neaches, nnodes, nany, nonce
     scalar_function compiled # NULL: interpreted
     int nconstants           # registers that the machine code assumes to hold ``constant_values``
     int *constants

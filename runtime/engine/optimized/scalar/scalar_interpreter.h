@@ -117,6 +117,15 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
                 fuel -= p->nodes[in->a].cost;
                 in++;
                 continue;
+            case OP_ANY:
+                /* Often several: a dispatch costs as much as a test of few elements. */
+                do {
+                    scalar_any const *test = p->any_tests + in->a;
+                    int holds = test->holds(R + test->a, R + test->b, test->n);
+                    REG(uint8_t, in->d) = (uint8_t)holds;
+                    if (holds && in->b) goto leave_insn;
+                } while ((++in)->op == OP_ANY);
+                continue;
             case OP_BLOCK:
                 memcpy(R + in->d, R + in->a, (size_t)in->b);
                 in++;

@@ -33,6 +33,7 @@ enum {
     OP_STOP_IF,                            /* a: condition; returns before the next boundary */
     OP_EACH,                               /* a: index of an elementwise operation */
     OP_NODE,                               /* a: index of a node run by its kernels */
+    OP_ANY,                                /* d: register; a: index of a test of elements; b: stop as OP_STOP_IF does */
     OP_BLOCK,                              /* d, a: registers; b: number of bytes to copy */
 };
 
@@ -71,6 +72,14 @@ typedef struct scalar_elementwise {
     int32_t *offsets[LOOPDBG_SCALAR_ARGS]; /* byte offsets of the elements of each argument, the result last */
     loopdbg_call *call;               /* vectorized kernel for many elements */
 } scalar_elementwise;
+
+/* Does a relation hold for any element (kernels/reduce/any.h)? */
+typedef struct {
+    int (*holds)(void const *a, void const *b, npy_intp n);
+    int type, relation, is_scalar; /* b is one number */
+    int32_t a, b;
+    npy_intp n;
+} scalar_any;
 
 /* A node whose kernels run on registers. */
 typedef struct {
@@ -143,6 +152,7 @@ typedef struct {
     scalar_loop *loops;
     scalar_elementwise *elementwise_operations;
     scalar_node *nodes;
+    scalar_any *any_tests;
     int at_insn, at_loop;
     int suspended; /* resume at at_insn; else start at the head of at_loop */
 } scalar_program;

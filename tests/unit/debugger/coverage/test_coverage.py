@@ -9,6 +9,7 @@ import pytest
 
 import coverage_oracle
 import loopdbg
+from engine_tiers import set_optimizer_options
 from loopdbg.debugger.coverage.points import PointKind, points
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.debugger.coverage.report import Coverage
@@ -38,6 +39,20 @@ g (float[N] X, int64[N] I, float[3] table) => (float y, float[N] picked) {
     chosen = Where (is_low, kept, p)
     t = Max (s, chosen)
   }> (zero, X, I)
+}"""
+
+#: Element by element x + S, compared with bounds from 0 to 9.
+_RARE = """
+g (T[N] X, T[N] S, T L, T H, T[N] K, int64 M) => (T[N] y) {
+  y = Loop <body = b (int64 i, bool c, T[N] x) => (bool go, T[N] next) {
+    go = Identity (c)
+    clipped = Clip (x, L, H)
+    least = Min (x, K)
+    both = Sub (clipped, least)
+    none = Sub (both, both)
+    moved = Add (x, S)
+    next = Add (moved, none)
+  }> (M, , X)
 }"""
 
 
@@ -84,6 +99,27 @@ def test_operands(row: float, index: int, wanted: set[str]) -> None:
     feeds = {"X": np.float32([row]), "I": np.int64([index]), "table": np.float32([1, 2, 3])}
     coverage = model(_CLAMPS).coverage(feeds)
     assert covered(coverage) == wanted | {"iterations one", "termination input_exhausted"}
+
+
+@pytest.mark.parametrize("compile_after", [-1, 0], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("size", [2, 8, 9, 33])
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+def test_rare_elements_of_small_tensors(dtype: str, size: int, compile_after: float) -> None:
+    """One element is outside of its bounds, in one of many iterations: scalar programs see it, too."""
+    m = model(_RARE.replace("T", dtype).replace("N", str(size)))
+    recorder = CoverageRecorder(m)
+    set_optimizer_options(recorder.engine, hot_after=2, compile_after=compile_after)
+    start, step = np.zeros(size), np.zeros(size)
+    step[-1] = 1
+    for limit, wanted in ((10, set()), (11, {"above", "K"}), (10, set()), (12, {"above", "K"})):
+        numbers = {"X": start, "S": step, "L": np.array(-1), "H": np.array(9), "K": np.full(size, 9)}
+        dtypes = {port.name: port.dtype for port in m.inputs}
+        feeds = {name: value.astype(dtypes[name]) for name, value in numbers.items()}
+        m.execute({**feeds, "M": np.int64(limit)}, observer=recorder)
+        ways = {point.way for point in recorder.points if point.id in recorder.hits and point.kind is PointKind.CLAMP}
+        assert ways - {"inside", "x"} == wanted
+    if recorder.engine.optimizer is not None:
+        assert recorder.engine.optimizer.programs == [0]
 
 
 def test_coverage_of_several_runs_is_added_up() -> None:
