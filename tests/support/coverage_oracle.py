@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from engine_tiers import set_optimizer_options
 
 import loopdbg
-from engine_tiers import set_optimizer_options
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, If, Loop, Node, Operation, System, walk

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from engine_tiers import set_optimizer_options
 
 import coverage_oracle
 import loopdbg
-from engine_tiers import set_optimizer_options
 from loopdbg.debugger.coverage.points import PointKind, points
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.debugger.coverage.report import Coverage
