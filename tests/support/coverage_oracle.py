@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from engine_tiers import set_optimizer_options
 
 import loopdbg
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, If, Loop, Node, Operation, System, walk
 from loopdbg.runtime.plan.plan import Opcode
+from optimizer_access import set_optimizer_options
 from random_program_checks import load_program
 from strategies import program_generator, program_oracle
 from strategies.draws import ChoiceSource, SeededChoices

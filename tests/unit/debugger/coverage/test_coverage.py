@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from engine_tiers import set_optimizer_options
 
 import coverage_oracle
 import loopdbg
 from loopdbg.debugger.coverage.points import PointKind, points
 from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.debugger.coverage.report import Coverage
+from optimizer_access import set_optimizer_options
 from text_models import SAMPLES, model
 
 #: Counts x down to 0; halves it while it is even.
