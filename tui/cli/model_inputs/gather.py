@@ -132,11 +132,13 @@ def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port
     auto: list[str] = []
     seed = options.seed or 0
     seeds: dict[str, int] = {}
+    origin = f"made with --seed {seed}"
     if source is None:
         dim_sizes = DimensionSizes(options.dim, inputs, dims, model.graph.usual_shapes, "--dim")
         edge_case = None if values or more or not seed else _edge_case(model, options.dim, seed)
         if edge_case is not None:
             values.update(edge_case)
+            origin += " (an edge case)"
             seeds = dict.fromkeys(values, seed)
             auto += [_port_text(port, values[port.name]) for port in inputs if port.name in values]
         for index, port in enumerate(inputs if edge_case is None else ()):
@@ -154,7 +156,7 @@ def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port
             expected=str(missing[0].type),
         )
     source_name = f"{source_name} (next to the model)" if is_default else source_name
-    note = _source_note([*direct, *state], used, source_name, auto, seed)
+    note = _source_note([*direct, *state], used, source_name, auto, origin)
     implicit = bool(auto) and not wants_random
     for value in values.values():
         if isinstance(value, np.ndarray):
@@ -304,12 +306,12 @@ def _port_text(port: Port, value: Data) -> str:
     return f"{port} as [{','.join(map(str, shape))}]"
 
 
-def _source_note(direct: list[str], used: list[str], source: str, auto: list[str], seed: int) -> str:
+def _source_note(direct: list[str], used: list[str], source: str, auto: list[str], origin: str) -> str:
     parts = []
     if used:
         parts.append(f"from {source}" if not direct and not auto else f"{_names_text(used)} from {source}")
     if auto:
-        parts.append(f"made with --seed {seed}: {_names_text(auto)}")
+        parts.append(f"{origin}: {_names_text(auto)}")
     if direct:
         parts.append(f"{_names_text(direct)} as given")
     return "; ".join(parts)
