@@ -90,14 +90,14 @@ def fingerprint_of(parts: Iterable[object]) -> str:
 
 
 class RandomCases(CaseSet):
-    """Random inputs for the signature: case k has the seed ``seed + k``, and every fourth seed makes an edge case.
-    ``dims``: sizes of unknown dimensions."""
+    """Random inputs for the signature: case k has the seed ``seed + k``, and every fourth seed makes an edge case if
+    ``edge_cases``. ``dims``: sizes of unknown dimensions."""
 
-    def __init__(self, count: int, seed: int = 0, dims: Sequence[str] = ()) -> None:
+    def __init__(self, count: int, seed: int = 0, dims: Sequence[str] = (), *, edge_cases: bool = True) -> None:
         self.name = f"random-{seed}"
-        self._count, self._seed, self._dims = count, seed, tuple(dims)
+        self._count, self._seed, self._dims, self._edge_cases = count, seed, tuple(dims), edge_cases
         # Not the count: a larger set has the same first cases.
-        self.fingerprint = fingerprint_of(("random with edge cases", seed, *dims))
+        self.fingerprint = fingerprint_of(("random with edge cases" if edge_cases else "random", seed, *dims))
 
     def __len__(self) -> int:
         return self._count
@@ -111,11 +111,11 @@ class RandomCases(CaseSet):
         dims = DimensionSizes(self._dims, model.inputs, named, model.graph.usual_shapes)
         usual = model.graph.usual_values
         ports = [(index, port) for index, port in enumerate(model.inputs) if not port.optional]
-        edge_cases = SeededEdgeCases(model, self._dims)
+        edge_cases = SeededEdgeCases(model, self._dims) if self._edge_cases else None
 
         def read(number: int) -> Case:
             seed = self._seed + number
-            edge_case = edge_cases.inputs(seed)
+            edge_case = None if edge_cases is None else edge_cases.inputs(seed)
             if edge_case is not None:
                 return Case(edge_case, seed)
             values = {}

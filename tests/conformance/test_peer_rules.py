@@ -209,6 +209,8 @@ def test_extremes(openvino: Peer, op_type: str, row: list[float], differing: dic
         for peer in (onnxruntime, openvino):
             result = compare_with_peer(model, inputs, peer, ComparisonOptions())
             labels = {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
+            if differing.get(peer.name) == "B95" and result.same:
+                continue  # on some processors OpenVINO takes the first of equal elements
             assert result.same is (peer.name not in differing)
             assert labels == ({differing[peer.name]} if peer.name in differing else set())
             assert set(try_model(model, inputs, peer).rules) == labels

@@ -218,7 +218,7 @@ FAULT_SCENARIOS = [
         "scale of the attention left out",
         build_model_pair(_DECODER, weights={"scale": np.float32(1)}),
         _DIFF,
-        ("constant 'scale'", "iteration 4", "it comes from the constant 'scale'"),
+        ("constant 'scale'", "iteration 4", "shown by: with this edit applied"),
     ),
     FaultScenario(
         "one iteration too many",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,11 +39,10 @@ def with_substituted_value(graph: Graph, value: Value, rows: Sequence[Any]) -> G
             return [copied]
         is_done = True
         computed = Value(f"{value.name}_computed", value.type)
-        producer = copy.copy(copied)
-        producer.outputs = [computed if item is value else item for item in node.outputs]
+        copied.outputs = [computed if item is value else item for item in node.outputs]
         operator = ResolvedOperator(next_row, {}, native=False, pure=False)
         name = f"{value.name}_recorded"
-        return [producer, ResolvedOperation(name, "Recorded", "", 1, [computed], [value], {}, op=operator)]
+        return [copied, ResolvedOperation(name, "Recorded", "", 1, [computed], [value], {}, op=operator)]
 
     new = rewritten_copy(graph, substitute)
     return new if is_done else None

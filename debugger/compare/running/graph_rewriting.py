@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ....runtime.graph import Graph, If, Loop, Node, bodies
 
-#: The nodes in the place of a node of a copied graph, given the node, and its copy if it contains graphs.
+#: The nodes in the place of a node, given the copied graph, the node, and its copy.
 NodeRewrite = Callable[[Graph, Node, Node], Sequence[Node]]
 
 
@@ -16,7 +16,7 @@ def rewritten_copy(graph: Graph, rewrite: NodeRewrite) -> Graph:
     new = copy.copy(graph)
     new.nodes, new.constants, new.expanded_from = [], list(graph.constants), {}
     for node in graph.nodes:
-        copied = copy.copy(node) if isinstance(node, If | Loop) else node
+        copied = copy.copy(node)
         if isinstance(copied, If):
             copied.then_branch, copied.else_branch = (rewritten_copy(inner, rewrite) for _, inner in bodies(node))
         elif isinstance(copied, Loop):

@@ -17,7 +17,8 @@ from ..sweeps.execute import chosen_cases
 def run_invariants(options: argparse.Namespace) -> int:
     """Mine the invariants of a model and write or print them; returns the exit status."""
     model = load_runnable_model(options.model, options.weights, options)
-    cases = chosen_cases(options) or default_cases(options.model)
+    # What holds in good runs need not hold for NaN or no iteration.
+    cases = chosen_cases(options, edge_cases=False) or default_cases(options.model)
     read = cases.reader(model)
     inputs = [read(number).inputs for number in range(len(cases))]
     mined = mine_invariants(model, inputs, options.max_iterations)

@@ -208,8 +208,8 @@ def _rows_path(options: argparse.Namespace) -> Path | None:
     return output
 
 
-def chosen_cases(options: argparse.Namespace) -> CaseSet | None:
-    """The set of cases that the options choose; None: they choose none."""
+def chosen_cases(options: argparse.Namespace, *, edge_cases: bool = True) -> CaseSet | None:
+    """The set of cases that the options choose; None: they choose none. ``edge_cases``: among random ones."""
     if options.random is None:
         if options.seed is not None or options.dim:
             raise UsageError("--seed and --dim are about random cases: they need --random N")
@@ -218,4 +218,4 @@ def chosen_cases(options: argparse.Namespace) -> CaseSet | None:
         return None if options.inputs is None else open_case_set(options.inputs, options.batched)
     if options.inputs is not None:
         raise UsageError("--random makes cases, and --inputs gives them: use one or the other")
-    return RandomCases(options.random, options.seed or 0, options.dim)
+    return RandomCases(options.random, options.seed or 0, options.dim, edge_cases=edge_cases)
