@@ -268,8 +268,10 @@ class TraceWriterThread:
         except (sqlite3.Error, OSError) as error:
             self.error = self._recording_error(error)
         finally:
-            with contextlib.suppress(sqlite3.Error):
-                self._store.close()
+            # Without memory join() can fail, and SQLite crashes if a database is closed while a thread writes to it.
+            if not self._thread.is_alive():
+                with contextlib.suppress(sqlite3.Error):
+                    self._store.close()
         if self.internal_error is not None:
             raise self.internal_error
         if self.error is not None:
