@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("runtime", "debugger", "tui", "src", "tests", "benchmarks", "sample_models", ".ci", "docs")
+FOLDERS = ("runtime", "debugger", "tui", "src", "tests", "benchmarks", "sample_models", ".ci", "docs", "editors")
 
 # As the whole name of a variable, parameter, attribute or function.
 NAMES = {
@@ -89,7 +89,7 @@ def _prose_faults(text: str, line: int) -> Iterator[tuple[int, str, str]]:
 
 
 def other_faults(text: str, code: bool) -> Iterator[tuple[int, str, str]]:
-    """The same for Cython, C and Markdown, by line; names of variables in Cython and C where they are bound."""
+    """The same for Cython, C, Markdown and JSON, by line; names of variables in Cython and C where they are bound."""
     for number, line in enumerate(text.splitlines(), 1):
         yield from _prose_faults(line, number)
         if code and _C_LINE.search(line):
@@ -104,7 +104,10 @@ def other_faults(text: str, code: bool) -> Iterator[tuple[int, str, str]]:
 def faults(path: Path) -> list[tuple[int, str, str]]:
     """What a file must not use, by line."""
     text = path.read_text(encoding="utf-8")
-    result = python_faults(text) if path.suffix in (".py", ".pyi") else other_faults(text, path.suffix != ".md")
+    if path.suffix in (".py", ".pyi"):
+        result = python_faults(text)
+    else:
+        result = other_faults(text, code=path.suffix not in (".md", ".json"))
     return sorted(set(result))
 
 
@@ -118,7 +121,7 @@ def main() -> int:
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if (
-            path.suffix not in (".py", ".pyi", ".pyx", ".pxd", ".h", ".c", ".md")
+            path.suffix not in (".py", ".pyi", ".pyx", ".pxd", ".h", ".c", ".md", ".json")
             or path == Path(__file__)
             or path.is_symlink()
         ):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import ml_dtypes
 import numpy as np
@@ -418,6 +420,25 @@ def test_trace_can_be_read_while_it_is_written(tmp_path: Path) -> None:
 
         recorder.finish(loaded.execute(inputs, on_iteration=hook))
     assert lengths == [1, 101, 201, 301]
+
+
+def test_file_is_not_closed_while_its_thread_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of memory, the end of the thread cannot be waited for; SQLite crashes if its file is closed then."""
+    store, release = Mock(path=Path("run.loopdb")), threading.Event()
+
+    def take_nothing() -> list[WriteTransaction]:
+        release.wait()
+        return []
+
+    writer = writers.TraceWriterThread(store, take_nothing)
+    with monkeypatch.context() as patch:
+        patch.setattr(writer._thread, "join", Mock(side_effect=MemoryError("there is none")))
+        with pytest.raises(MemoryError):
+            writer.close()
+    assert not store.close.called
+    release.set()
+    writer.close()
+    assert store.close.called
 
 
 def test_run_waits_for_a_slow_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
