@@ -25,6 +25,10 @@ PACK_RANGE_BYTES = (1 << 15, 1 << 26)
 #: exporters write them.
 SMALL_PACK_MIN_BYTES = 1 << 12
 
+#: Total size of packed copies. Beyond it, products read weights as they are, with the same sums, in twice the time:
+#: models of several GB would take twice their memory.
+MAX_PACKED_BYTES = 384 << 20
+
 #: Weights from this size on are stored as float16 if exact: smaller ones fit in the cache.
 FLOAT16_MIN_BYTES = 1 << 18
 #: For these row counts (small batches) and float32 sizes, widening the weights on each use costs more than reading
@@ -227,8 +231,19 @@ def cached_layout(array: Array, layout: Callable[[Array], Array]) -> Array:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype, layout)
+    key = _layout_key(array, layout)
     if key not in _LAYOUT_CACHE:
         _LAYOUT_CACHE[key] = layout(array)
         weakref.finalize(owner, _LAYOUT_CACHE.pop, key, None)
     return _LAYOUT_CACHE[key]
+
+
+def has_room_for_layout(array: Array, layout: Callable[[Array], Array]) -> bool:
+    """True if ``layout(array)`` is cached, or fits into MAX_PACKED_BYTES with what is."""
+    if _layout_key(array, layout) in _LAYOUT_CACHE:
+        return True
+    return sum(packed.nbytes for packed in _LAYOUT_CACHE.values()) + array.nbytes <= MAX_PACKED_BYTES
+
+
+def _layout_key(array: Array, layout: Callable[[Array], Array]) -> tuple[Any, ...]:
+    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype, layout

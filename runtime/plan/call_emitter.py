@@ -27,7 +27,7 @@ from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
 from ..ops.primitive_types import Elementwise, NoNativeKernel, RoutineCall
 from ..ops.ufunc_kernels import IDENTITY, shapes_and_strides, strides_of
-from ..ops.weight_packing import cached_layout, is_packable, packing_for_rows
+from ..ops.weight_packing import cached_layout, has_room_for_layout, is_packable, packing_for_rows
 from .binding_result import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
 
 _EAGER = EagerPrimitives()
@@ -181,9 +181,9 @@ class CallEmitter:
             return result if start is None else self.map(np.add, result, start)
         k, n = b.shape
         a = self._as_contiguous(a)
-        packed = b.known is not None
-        b = self._as_contiguous(b) if b.known is None else self._packed_weights(b, b.known, current_extent(a.size) // k)
-        storage_code = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
+        packed = None if b.known is None else self._packed_weights(b, b.known, current_extent(a.size) // k)
+        storage_code = 0 if packed is None else _PANEL_STORAGE_CODES[packed.dtype.itemsize]
+        b = self._as_contiguous(b) if packed is None else packed
         out = self._allocate((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + approximate_quotient(a.size * n, 16)
         kernel = ufunc_kernels.driver_kernel("panels", a.dtype)
@@ -202,9 +202,11 @@ class CallEmitter:
             return x, x.shape[-1]
         return x, x.strides[outer_axes[0]] // size if outer_axes else 0
 
-    def _packed_weights(self, b: Buffer, weights: Array, rows: int) -> Buffer:
-        """Packed weights, cached so that single iterations and batches share them."""
+    def _packed_weights(self, b: Buffer, weights: Array, rows: int) -> Buffer | None:
+        """Packed weights, cached so that single iterations and batches share them; None: there are too many."""
         layout = packing_for_rows(rows)
+        if b.contiguous and not has_room_for_layout(weights, layout):
+            return None
         key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
         if key not in self.packed:
             array = cached_layout(weights, layout)

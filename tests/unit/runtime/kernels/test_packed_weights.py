@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,18 @@ import pytest
 
 from cpu_features import AVX2, AVX512, BASELINE, available_levels, limit_to
 from loopdbg.runtime.kernels import loop_nest
-from loopdbg.runtime.ops import ufunc_kernels
+from loopdbg.runtime.ops import ufunc_kernels, weight_packing
 from loopdbg.runtime.ops.weight_packing import (
     FLOAT16_MIN_BYTES,
     INT8_MIN_BYTES,
+    cached_layout,
     factor_int8,
+    has_room_for_layout,
     is_float16_exact,
     pack_weights,
     packing_for_rows,
 )
+from text_models import text_with_initializers
 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
@@ -61,6 +65,55 @@ def test_weights_of_float16_give_the_bits_that_they_give_as_float32(width: int, 
     x = RNG.standard_normal((m, k)).astype(np.float32)
     assert pack_weights(weights).dtype == (np.float16 if width != BASELINE else np.float32)
     np.testing.assert_array_equal(packed_product(x, weights), loop_nest.ordered_product(x, weights))
+
+
+@pytest.mark.parametrize("m", [1, 3, 8, 9, 40])
+def test_large_weights_give_the_same_bits_unpacked(width: int, m: int) -> None:
+    x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, 701), (701, 389)))
+    np.testing.assert_array_equal(packed_product(x, weights), loop_nest.ordered_product(x, weights))
+    start = RNG.standard_normal(389).astype(np.float32)
+    expected = [loop_nest.ordered_product(row[None], weights, start)[0] for row in x]
+    np.testing.assert_array_equal(loop_nest.ordered_product(x, weights, start), expected)
+    np.testing.assert_allclose(expected, start + x.astype(float) @ weights, rtol=1e-3, atol=1e-4)
+
+
+def test_no_more_weights_are_packed_than_the_limit_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = [RNG.standard_normal((64, 64)).astype(np.float32) for _ in range(3)]
+    packed = sum(layout.nbytes for layout in weight_packing._LAYOUT_CACHE.values())
+    monkeypatch.setattr(weight_packing, "MAX_PACKED_BYTES", packed + 2 * weights[0].nbytes)
+    for matrix in weights[:2]:
+        assert has_room_for_layout(matrix, pack_weights)
+        cached_layout(matrix, pack_weights)
+    assert not has_room_for_layout(weights[2], pack_weights)
+    assert has_room_for_layout(weights[0], pack_weights), "what is packed remains so"
+    del weights[0], matrix
+    gc.collect()
+    assert has_room_for_layout(weights[1], pack_weights)
+
+
+def test_models_beyond_the_limit_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        beyond (int64 M, float[1,600] x) => (float[1,600] y) {
+            always = Constant <value_int = 1> ()
+            condition = Cast <to = 9> (always)
+            y = Loop (M, condition, x) <body = step (int64 i, bool c, float[1,600] h)
+                => (bool more, float[1,600] next) {
+                product = MatMul (h, w)
+                next = Tanh (product)
+                more = Identity (c)
+            }>
+        }
+    """
+    weights = RNG.standard_normal((600, 600)).astype(np.float32)
+    inputs = {"M": np.int64(5), "x": RNG.standard_normal((1, 600)).astype(np.float32)}
+    models, results = [], []
+    for limit in (weight_packing.MAX_PACKED_BYTES, 0):
+        monkeypatch.setattr(weight_packing, "MAX_PACKED_BYTES", limit)
+        before = len(weight_packing._LAYOUT_CACHE)
+        models.append(text_with_initializers(text, w=weights))
+        results.append(models[-1].run(inputs)["y"])
+        assert len(weight_packing._LAYOUT_CACHE) == before + (limit > 0)
+    np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("rows", [1, 4, 16, 17])
