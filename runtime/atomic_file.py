@@ -86,6 +86,29 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Check before long work that a file can be written: create a temporary file in its folder. A pipe is not opened.
+
+    Raises:
+        OSError: as :func:`atomic_binary`.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return
+    target = _resolve_destination(path)
+    if isinstance(target, int):
+        os.close(target)
+        return
+    temporary = _reserve_temporary_name(target.parent)
+    try:
+        with _report_final_path(temporary, Path(path)):
+            _stat_if_replaceable(target)
+            os.close(os.open(temporary, _CREATE_FLAGS, 0o666))
+    finally:
+        discard(temporary)
+
+
 @contextmanager
 def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | None = None) -> Iterator[Path]:
     """A temporary folder whose contents move to ``folder`` at the end of the block; an exception leaves ``folder``

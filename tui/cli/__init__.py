@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
+from ...runtime.errors import InterruptError, LoopdbgError, UsageError, file_error, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
@@ -107,11 +107,28 @@ def _run_command(arguments: list[str], loaded: Callable[[], object]) -> int:
     command, remaining = _choose_command(arguments)
     options = command.parser().parse(remaining)
     check_trust(options, command.name == "serve")
+    _check_report_path(getattr(options, "junit", None))
     command.import_implementation()
     load_operators(options)
     loaded()
     with terminate_on_signals(), models_from_stdin(options, screen=not command.name):
         return command.run(options)
+
+
+def _check_report_path(path: Path | None) -> None:
+    """Check before a long run that its report can be written.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    if path is None:
+        return
+    from ...runtime.atomic_file import check_writable
+
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise file_error(UsageError, path, "cannot be written", error) from None
 
 
 def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:

@@ -21,6 +21,7 @@ from loopdbg.runtime.atomic_file import (
     atomic_binary,
     atomic_folder,
     atomic_text,
+    check_writable,
     discard,
     scratch_file,
     scratch_folder,
@@ -160,6 +161,20 @@ def test_errors_name_the_file(tmp_path: Path, name: str, number: int) -> None:
     with pytest.raises(OSError, match=os.strerror(number)) as caught:
         write_text(tmp_path / name, "text")
     assert (caught.value.errno, caught.value.filename) == (number, str(tmp_path / name))
+    with pytest.raises(OSError, match=os.strerror(number)) as caught:
+        check_writable(tmp_path / name)
+    assert (caught.value.errno, caught.value.filename) == (number, str(tmp_path / name))
+
+
+def test_writable_files_are_left_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("older")
+    (tmp_path / "link").symlink_to("old")
+    os.mkfifo(tmp_path / "pipe")  # to open it would wait for its reader
+    before = sorted(os.listdir(tmp_path))
+    for name in ("new", "old", "link", "pipe", "/dev/stdout"):
+        check_writable(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "old").read_text() == "older"
 
 
 def test_errors_while_writing_name_the_file(tmp_path: Path) -> None:

@@ -132,9 +132,14 @@ def test_github_annotations_are_escaped(run: Run) -> None:
     assert "::error title=a%2Cb%3A%25.onnx%3A run::a,b:%25.onnx: no such file" in done.err
 
 
-def test_unwritable_report_is_an_error(run: Run, tmp_path: Path) -> None:
-    done = run(NEWTON, "--junit", tmp_path / "nowhere" / "report.xml")
-    assert done.status == 2 and "report.xml: cannot be written: No such file" in done.err
+@pytest.mark.parametrize("command", ["run", "check", "fuzz", "test", "sweep"])
+def test_unwritable_report_is_refused_before_the_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    """Nothing is read: there is no such model."""
+    report = tmp_path / "nowhere" / "report.xml"
+    done = run_cli(capsys, command, tmp_path / "none.onnx", "--junit", report)
+    assert (done.status, done.error_line) == (2, f"{report}: cannot be written: No such file or directory")
 
 
 ENDLESS = """
