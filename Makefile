@@ -80,11 +80,12 @@ editors:  ## what tests of editors and agents need beside Python: node, a client
 vsix:  ## package the extension for VS Code in dist/ (needs node)
 	$(Q)mkdir -p dist; cd editors/vscode && npx --yes @vscode/vsce@3 package --allow-missing-repository --out ../../dist
 
-check: $(INSTALLED)-dev  ## lint, format, types, vocabulary, import contracts, changelog
+check: $(INSTALLED)-dev  ## lint, format, types, imports, vocabulary, import contracts, changelog
 	$(Q)$(BIN)/ruff check .
 	$(Q)$(BIN)/ruff format --check .
 	$(Q)$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(BIN)/mypy
+	$(Q)$(PY) .ci/script_imports.py
 	$(Q)$(PY) .ci/vocabulary.py
 	$(Q)$(PY) .ci/import_tree.py build/imports
 	$(Q)PYTHONPATH=build/imports $(BIN)/lint-imports --no-logo --no-cache
