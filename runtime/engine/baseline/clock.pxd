@@ -1,6 +1,6 @@
 """The clock, and the time per instruction while node timing is on."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from .state cimport ExecutionState, LoopState, TIMING
 
 cdef extern from "ticks.h" nogil:
@@ -12,6 +12,12 @@ cdef extern from "time.h" nogil:
         long tv_nsec
     int CLOCK_MONOTONIC
     int clock_gettime(int clock, timespec *t)
+
+
+# Where iterations are sampled, those that are timed one after another, and those before them that only warm up.
+cdef enum:
+    SAMPLES_IN_A_ROW = 16
+    WARM_UP_ITERATIONS = 4
 
 
 cdef inline double now() noexcept nogil:
@@ -67,29 +73,35 @@ cdef inline void start_timing(ExecutionState *s, int pc) noexcept nogil:
     charge_time_to(s, pc)
 
 
-cdef inline void weigh_time(ExecutionState *s, int pc, int64_t weight) noexcept nogil:
-    """From here on, inside an instruction, time counts N times; 0: it is not measured."""
-    if weight == s.timed_weight:
-        return
-    charge_time_to(s, pc)
-    s.timed_weight = weight
-    s.stepping = s.stepping | TIMING if weight else s.stepping & ~TIMING
+cdef inline void weigh_time(ExecutionState *s, int pc, int64_t weight, int warm_up=0) noexcept nogil:
+    """From here on, inside an instruction, time counts N times; 0: it is not measured, or only to warm up."""
+    if weight != s.timed_weight:
+        charge_time_to(s, pc)
+        s.timed_weight = weight
+    s.stepping = s.stepping | TIMING if weight or warm_up else s.stepping & ~TIMING
 
 
 cdef inline void sample_iteration(ExecutionState *s, const LoopState *loop) noexcept nogil:
     """At the head of a loop: whether to time its next iteration, or what follows its end, which is part of an iteration
     of the outer loop. The first iteration always is, unless entries are about as short as the distance of samples: it
-    computes what the loop does not change. The others are chosen at random: they may have a period."""
+    computes what the loop does not change. Of the others, several in a row are, at random, as iterations may have a
+    period, after some that only warm up: the processor learns which branches timing takes."""
     cdef int64_t weight = 0
+    cdef int warm_up = 0
+    cdef uint64_t distances
     if loop.ended:
         weight = 1 if s.depth == 1 else s.loop_weights[s.stack[s.depth - 2]]
     elif loop.i == 0 and loop.iterations >= s.sample_every * (loop.entries - 1):
         weight = 1
     else:
         s.sample_wait -= 1
-        if s.sample_wait <= 0:
+        if s.sample_wait < 0:
             weight = s.sample_every
-            s.sample_random = s.sample_random * <uint32_t>1664525 + <uint32_t>1013904223
-            s.sample_wait = 1 + <int>((s.sample_random >> 8) % <uint32_t>(2 * s.sample_every - 1))
+            if s.sample_wait <= -SAMPLES_IN_A_ROW:
+                distances = 2 * (SAMPLES_IN_A_ROW * (s.sample_every - 1) - WARM_UP_ITERATIONS) + 1
+                s.sample_random = s.sample_random * <uint32_t>1664525 + <uint32_t>1013904223
+                s.sample_wait = WARM_UP_ITERATIONS + <int>((s.sample_random >> 8) * distances >> 24)
+        else:
+            warm_up = s.sample_wait < WARM_UP_ITERATIONS
     s.loop_weights[loop.index] = weight
-    weigh_time(s, s.pc, weight)
+    weigh_time(s, s.pc, weight, warm_up)
