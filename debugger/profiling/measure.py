@@ -34,11 +34,16 @@ _BRANCH_OPCODES = (Opcode.BRANCH, Opcode.JUMP, Opcode.JOIN)
 _MAX_SEGMENTS = 64
 #: A run that takes longer is measured once, not several times.
 _LONG_RUN_SECONDS = 1.0
-#: Where the clock adds more than the first part to a run, iterations are sampled so that it adds some multiple of the
-#: second part (a sampled iteration takes longer than one of many that are timed), but one in N at least.
-_MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.08, 0.03, 64
-#: What timing an instruction takes at most, in readings of the clock: it keeps instructions from overlapping, too.
-_MOST_READINGS = 4
+#: Where the clock adds more than the first part to a run, iterations are sampled so that it adds about the second part;
+#: where it still adds more than the first, fewer are, but one in N at least.
+_MOST_CLOCK_SHARE, _CLOCK_SHARE, _MOST_BETWEEN_SAMPLES = 0.06, 0.03, 128
+#: What timing an instruction adds, in readings of the clock one after another: at least, as they overlap with what
+#: instructions do, and at most, as they keep instructions from overlapping.
+_LEAST_READINGS, _MOST_READINGS = 0.25, 4
+#: Of the processor times of several runs, the one that counts: caches that other processes use make some longer.
+_CPU_QUANTILE = 0.1
+#: Where a run takes more than its processor time, times this, other processes took time from it.
+_MOST_DISTURBANCE = 1.02
 #: Iterations of each loop that are measured before their mean is a time, as far as runs last.
 _LEAST_SAMPLES = 32
 
@@ -84,9 +89,10 @@ class _Stop:
 
 @dataclass(frozen=True, eq=False)
 class _PlainRun:
-    """The seconds of a run and its parts; ``loop_seconds``: of each outermost loop."""
+    """The seconds of a run and its parts; ``loop_seconds``: of each outermost loop. ``cpu_seconds``: processor time."""
 
     seconds: float
+    cpu_seconds: float
     begin_seconds: float
     output_seconds: float
     loop_seconds: list[float]
@@ -95,9 +101,11 @@ class _PlainRun:
 @dataclass(frozen=True, eq=False)
 class _TimedRun:
     """The seconds of a run, of its beginning and outputs, and of its instructions, with a clock around them, and how
-    often each was run."""
+    often each was run. ``plain``: the run without it right before."""
 
+    plain: _PlainRun
     seconds: float
+    cpu_seconds: float
     ends: float
     node_seconds: np.ndarray
     node_starts: np.ndarray
@@ -111,6 +119,23 @@ class _TimedRun:
     def starts(self) -> int:
         """How often any instruction was run."""
         return int(self.node_starts.sum())
+
+
+_Run = TypeVar("_Run", _PlainRun, _TimedRun)
+
+
+def _undisturbed(runs: Sequence[_Run]) -> list[_Run]:
+    """The runs that used the processor all the time."""
+    return [run for run in runs if run.seconds <= _MOST_DISTURBANCE * run.cpu_seconds]
+
+
+def _added_share(runs: Sequence[_TimedRun]) -> float:
+    """What the clock adds to the processor time of runs."""
+    timed, plain = (
+        float(np.quantile([run.cpu_seconds for run in group], _CPU_QUANTILE))
+        for group in (runs, [run.plain for run in runs])
+    )
+    return timed / plain - 1
 
 
 @dataclass(eq=False)
@@ -127,13 +152,11 @@ class Measurement:
     every: int = 1
     #: Runs with a clock around instructions, the seconds of each instruction, of which the clock is a part (of several
     #: runs the least: other processes take time from some runs, but seldom from the same part of all), and how often it
-    #: was run. ``clock_seconds``: the part that the clock has in that.
+    #: was run. ``clock_seconds``: what the clock adds to an instruction.
     timed_runs: list[_TimedRun] = field(default_factory=list)
     node_seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
     node_starts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     clock_seconds: float = 0.0
-    #: What reading the clock once takes.
-    reading_seconds: float = 0.0
     stops: list[_Stop] = field(default_factory=list)
     #: The loops that have a program.
     _programs: list[int] = field(default_factory=list)
@@ -152,6 +175,7 @@ class Measurement:
         loops = zip(*(run.loop_seconds for run in self.plain_runs), strict=True)
         return _PlainRun(
             min(run.seconds for run in self.plain_runs),
+            min(run.cpu_seconds for run in self.plain_runs),
             min(run.begin_seconds for run in self.plain_runs),
             min(run.output_seconds for run in self.plain_runs),
             [min(seconds) for seconds in loops],
@@ -160,22 +184,14 @@ class Measurement:
     def measure_for(self, seconds: float) -> None:
         """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
         self._run()
-        complete = list(self._repeat(lambda: self._timed_run(1), seconds * 0.1))  # in the first ones nodes may be bound
-        self.node_seconds, self.node_starts = complete[-1].node_seconds, complete[-1].node_starts
-        plain, self.reading_seconds = self.least, self.engine.clock_seconds
-        starts = complete[-1].starts
-        each = (min(run.seconds for run in complete) - plain.seconds) / max(1, starts)
-        added = min(max(each, self.reading_seconds), _MOST_READINGS * self.reading_seconds) * starts / plain.seconds
-        if added > _MOST_CLOCK_SHARE:
-            self.every = min(_MOST_BETWEEN_SAMPLES, math.ceil(added / _CLOCK_SHARE))
-        self.timed_runs = list(self._repeat(lambda: self._timed_run(self.every), seconds * 0.7))
+        self._choose_samples(seconds * 0.1)
+        self.timed_runs = list(self._repeat(lambda: self._timed_run(self.every), seconds * 0.6))
         self.node_seconds = self._mean_seconds(self.timed_runs)
-        self.clock_seconds = self._cost_of_clock(self._undisturbed_runs())
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
         for index, iterations in self.segmented.items():
             self.engine.set_breaks(index, iterations)
-        if plain.seconds < _LONG_RUN_SECONDS:
+        if self.least.seconds < _LONG_RUN_SECONDS:
             self._run()  # with breaks, nodes are bound again
         runs = list(self._repeat(self._segmented_run, seconds * 0.2))
         self.stops = runs[0]
@@ -183,6 +199,24 @@ class Measurement:
             np.min([end.node_seconds - begin.node_seconds for begin, end in pairs], axis=0)
             for pairs in zip(*map(pairwise, runs), strict=True)
         ]
+        nodes = [pc for pc, step in enumerate(self.plan.code) if step.kind is Opcode.NODE]
+        if self.every == 1 and np.array_equal(np.array(self.engine.node_starts)[nodes], self.node_starts[nodes]):
+            # Of a few long runs, other processes take time from each, but seldom from the same segments.
+            first = np.min([stops[0].node_seconds for stops in runs], axis=0)
+            self.node_seconds = np.minimum(self.node_seconds, sum(self.segment_seconds, first))
+
+    def _choose_samples(self, seconds: float) -> None:
+        """Choose in which part of the iterations nodes are measured, by what that adds to runs."""
+        runs = list(self._repeat(lambda: self._timed_run(1), seconds))  # in the first ones nodes may be bound
+        self.node_seconds, self.node_starts = runs[-1].node_seconds, runs[-1].node_starts
+        reading, starts = self.engine.clock_seconds, max(1, runs[-1].starts)
+        least = reading * starts / self.least.seconds
+        share = min(max(_added_share(runs), _LEAST_READINGS * least), _MOST_READINGS * least)  # few runs say little
+        self.clock_seconds = share * self.least.seconds / starts
+        while share > _MOST_CLOCK_SHARE and self.every < _MOST_BETWEEN_SAMPLES:
+            factor = max(2, math.ceil(share / _CLOCK_SHARE))
+            self.every = min(_MOST_BETWEEN_SAMPLES, factor * self.every)
+            share = _added_share(list(self._repeat(lambda: self._timed_run(self.every), seconds)))
 
     def _mean_seconds(self, runs: list[_TimedRun]) -> np.ndarray:
         """The seconds of each instruction, from runs that sampled iterations: the least mean of as many runs as contain
@@ -198,18 +232,6 @@ class Measurement:
             least = np.where(starts > 0, np.minimum(least, spent / np.maximum(1, starts)), least)
         seconds: np.ndarray = np.where(np.isinf(least), means, least) * self.node_starts
         return seconds
-
-    def _cost_of_clock(self, runs: Sequence[_TimedRun]) -> float:
-        """What the times of an instruction contain of the clock; where runs sampled iterations, by what their times
-        exceed the runs."""
-        if self.every == 1:
-            return self.reading_seconds
-        excess = sum(run.ends + run.parts_seconds - run.seconds for run in runs) / sum(run.starts for run in runs)
-        return min(max(0.0, excess), _MOST_READINGS * self.reading_seconds)
-
-    def _undisturbed_runs(self) -> list[_TimedRun]:
-        """The faster half of the timed runs: from the others, other processes took time."""
-        return sorted(self.timed_runs, key=lambda run: run.seconds)[: -(-len(self.timed_runs) // 2)]
 
     def _repeat(self, measure: Callable[[], _T], seconds: float) -> Iterator[_T]:
         start = time.perf_counter()
@@ -250,26 +272,27 @@ class Measurement:
         return event
 
     def _plain_run(self) -> _PlainRun:
-        start = time.perf_counter()
+        cpu_start, start = time.process_time(), time.perf_counter()
         self._begin()
         begun = time.perf_counter()
         event, _ = self._resume()
         ended = time.perf_counter()
         if event == "end":
             self.engine.results()
-        end = time.perf_counter()
+        end, cpu_end = time.perf_counter(), time.process_time()
         loops = [self.engine.loops.totals(plan.index)[3] for plan in self.plan.loops]
-        return _PlainRun(end - start, begun - start, end - ended, loops)
+        return _PlainRun(end - start, cpu_end - cpu_start, begun - start, end - ended, loops)
 
     def _timed_run(self, every: int) -> _TimedRun:
         """A run without a clock around instructions, and one with it."""
-        self.plain_runs.append(self._plain_run())
+        plain = self._plain_run()
+        self.plain_runs.append(plain)
         self.engine.time_nodes(True, every)
         run = self._plain_run()
         node_seconds, node_starts = np.array(self.engine.node_seconds), np.array(self.engine.node_starts)
         self.engine.time_nodes(False)
         ends = run.begin_seconds + run.output_seconds
-        return _TimedRun(run.seconds, ends, node_seconds, node_starts)
+        return _TimedRun(plain, run.seconds, run.cpu_seconds, ends, node_seconds, node_starts)
 
     def _segment_starts(self) -> Iterator[tuple[int, list[int]]]:
         """The iterations at which segments of the outermost loops begin; loops that run as a program have none."""
@@ -375,14 +398,17 @@ class Measurement:
         rest = run.seconds - run.begin_seconds - run.output_seconds
         return seconds * min(1.0, rest / float(seconds.sum())) if seconds.any() else seconds
 
-    def measured_share(self) -> float:
-        """The part of the wall time of runs that was measured as a part of them. Where iterations were sampled, those
-        that stand for others contain the clock, and the run does not: what it takes is that in other runs."""
-        runs = self._undisturbed_runs()
-        clock = self._cost_of_clock(runs[::2]) if self.every > 1 else 0.0
-        compared = runs[1::2] or runs
-        measured = sum(run.ends + run.parts_seconds - clock * run.starts for run in compared)
-        return measured / sum(run.seconds for run in compared)
+    def measured_share(self) -> float | None:
+        """The part of the wall time of a run that was measured as a part of it; None: that is not known, as no run was
+        undisturbed. Where iterations were sampled, they stand for others without the clock: the runs are those without
+        it."""
+        if self.every == 1:
+            return median((run.ends + run.parts_seconds) / run.seconds for run in self.timed_runs)
+        runs, plain_runs = _undisturbed(self.timed_runs), _undisturbed([run.plain for run in self.timed_runs])
+        if not runs or not plain_runs:
+            return None
+        parts = sum(run.ends + run.parts_seconds - self.clock_seconds * run.starts for run in runs) / len(runs)
+        return parts / (sum(run.seconds for run in plain_runs) / len(plain_runs))
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
         """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""

@@ -1,0 +1,93 @@
+"""How runs are measured: in which iterations, and what becomes of runs that other processes disturb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.profiling import measure
+from loopdbg.debugger.profiling.measure import Measurement
+from loopdbg.runtime.engine.engine import Engine
+from text_models import model
+
+SECONDS = 0.02
+
+PRODUCTS = """
+p (int64 M, float[64,64] y0) => (float[64,64] y) {
+    y = Loop <body = body (int64 i, bool c, float[64,64] y_in) => (bool keep, float[64,64] y_out) {
+        keep = Identity (c)
+        product = MatMul (y_in, y_in)
+        y_out = Tanh (product)
+    }> (M, , y0)
+}"""
+
+
+def measurement(trips: int = 30) -> Measurement:
+    loaded = model(PRODUCTS)
+    inputs = loaded.check({"M": trips, "y0": np.eye(64, dtype=np.float32)})
+    return Measurement(Engine(loaded.plan), inputs, None, None)
+
+
+@pytest.mark.parametrize(
+    ("shares", "every"),
+    [
+        ([0.05], 1),
+        ([0.09, 0.05], 3),
+        ([0.5, 0.09, 0.02], 51),
+        ([0.07, 0.07, 0.07, 0.05], 27),
+        ([9.0, 9.0], 128),
+    ],
+)
+def test_fewer_iterations_are_measured_until_the_clock_adds_little(
+    monkeypatch: pytest.MonkeyPatch, shares: list[float], every: int
+) -> None:
+    left: Iterator[float] = iter(shares)
+    monkeypatch.setattr(measure, "_added_share", lambda runs: next(left))
+    monkeypatch.setattr(measure, "_LEAST_READINGS", 0)
+    monkeypatch.setattr(measure, "_MOST_READINGS", 1e9)
+    sampled = measurement()
+    sampled.measure_for(SECONDS)
+    assert sampled.every == every
+    assert next(left, None) is None
+    starts = sum(run.starts for run in sampled.timed_runs)
+    assert sampled.clock_seconds * sampled.node_starts.sum() == pytest.approx(shares[0] * sampled.least.seconds, rel=1)
+    assert starts > 0
+
+
+def test_time_that_other_processes_took_is_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run was interrupted within a node, but not in the same segment."""
+    disturbed = measurement()
+    product = next(pc for pc, step in enumerate(disturbed.plan.code) if getattr(step.node, "op_type", "") == "MatMul")
+    mean_seconds = Measurement._mean_seconds
+
+    def interrupted(self: Measurement, runs: list[measure._TimedRun]) -> np.ndarray:
+        seconds = mean_seconds(self, runs)
+        seconds[product] += 1.0
+        return seconds
+
+    monkeypatch.setattr(Measurement, "_mean_seconds", interrupted)
+    monkeypatch.setattr(measure, "_MOST_CLOCK_SHARE", 10.0)
+    disturbed.measure_for(SECONDS)
+    assert 0 < disturbed.node_seconds[product] < 1
+
+
+def timed_run(seconds: float, cpu_seconds: float, parts: float) -> measure._TimedRun:
+    plain = measure._PlainRun(1.0, 1.0 if seconds < 2 else 0.5, 0.0, 0.0, [1.0])
+    return measure._TimedRun(plain, seconds, cpu_seconds, 0.1, np.array([parts]), np.array([10]))
+
+
+def test_disturbed_runs_do_not_say_whether_parts_add_up() -> None:
+    sampled = measurement()
+    sampled.every, sampled.clock_seconds = 4, 0.01
+    sampled.timed_runs = [timed_run(1.1, 1.1, 1.0), timed_run(30.0, 1.0, 90.0)]
+    assert sampled.measured_share() == pytest.approx(0.1 + 1.0 - 10 * 0.01)
+    sampled.timed_runs = sampled.timed_runs[1:]
+    assert sampled.measured_share() is None
+
+
+def test_parts_of_a_run_that_is_measured_as_a_whole_add_up() -> None:
+    complete = measurement()
+    complete.timed_runs = [timed_run(1.1, 1.1, 1.0), timed_run(1.2, 1.2, 1.1), timed_run(30.0, 1.0, 9.0)]
+    assert complete.measured_share() == pytest.approx(1.0)
