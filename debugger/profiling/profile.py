@@ -158,6 +158,8 @@ class PeerNode:
 class RankReason(StrEnum):
     """Why a node that is among those with the most time in a peer is not among them here."""
 
+    #: It takes as long as one that is among them.
+    TIE = "tie"
     #: It does not depend on the iteration, or is constant: it was computed once, or when the model was loaded.
     FEWER_CALLS = "fewer-calls"
     #: A call takes the peer little more than one that computes nothing.
@@ -221,7 +223,7 @@ class Profile:
 
     ``seconds``: the fastest of ``runs`` runs without measuring nodes, ``median_seconds``: their median,
     ``measured_seconds``: the fastest run with it. ``nodes``: those with the most time first. ``clock_seconds``: what
-    reading the clock once costs, which is subtracted from the times of nodes. ``loops`` are in the order of the file,
+    the clock adds to a call of a node, which is subtracted from its time. ``loops`` are in the order of the file,
     outer ones first. ``begin_seconds``, ``output_seconds``: to begin the run, and to return its outputs;
     ``branch_seconds``: to choose the branches of Ifs. ``every``: nodes were measured in one of N iterations.
 
@@ -392,6 +394,7 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
 
 
 _RANK_REASONS = {
+    RankReason.TIE: "as long as others",
     RankReason.FEWER_CALLS: "computed once here",
     RankReason.DISPATCH: "mostly dispatch there",
     RankReason.TOGETHER: "run with others here",

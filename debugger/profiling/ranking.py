@@ -12,6 +12,9 @@ MOST_RANKED, LEAST_SHARE = 10, 0.01
 #: A call that takes a peer at most this many times what its shortest one does is mostly dispatch. onnxruntime's
 #: profiler describes operands within the time of a node: a Split into 8 numbers takes 2.4 times as long as an Identity.
 DISPATCH_FACTOR = 3
+#: A node that takes this part of what the last one of the ten does here, or little more than the first one behind the
+#: ten there, could as well be among the others: which of several equal products takes longest is chance.
+TIE_SHARE = 0.9
 #: onnxruntime and OpenVINO count whole microseconds.
 RESOLUTION_SECONDS = 1e-6
 
@@ -38,14 +41,17 @@ def rank_nodes(profile: Profile) -> Ranking:
     """Compare the nodes with the most time in the peer of a profile with those here."""
     assert profile.peer is not None
     nodes, call_seconds = list(ranked_nodes(profile)), shortest_call_seconds(profile.peer.nodes)
-    longest = positions_with_most([node.peer_seconds for node in nodes])
-    longest = [k for k in longest if nodes[k].peer_seconds >= LEAST_SHARE * profile.peer.node_seconds]
-    own_longest = positions_with_most([node.seconds for node in nodes])
-    missing = [
-        MissingNode(nodes[k].name, nodes[k].op_type, nodes[k].loop, _reason(nodes[k], call_seconds))
-        for k in longest
-        if k not in own_longest
-    ]
+    times, own_times = [node.peer_seconds for node in nodes], [node.seconds for node in nodes]
+    longest, own_longest = positions_with_most(times), positions_with_most(own_times)
+    next_seconds = max((times[k] for k in range(len(nodes)) if k not in longest), default=0.0)
+    tie_seconds = TIE_SHARE * min((own_times[k] for k in own_longest), default=0.0)
+    longest = [k for k in longest if times[k] >= LEAST_SHARE * profile.peer.node_seconds]
+    missing = []
+    for k in longest:
+        if k not in own_longest:
+            is_tie = own_times[k] >= tie_seconds or TIE_SHARE * times[k] <= next_seconds
+            reason = RankReason.TIE if is_tie else _reason(nodes[k], call_seconds)
+            missing.append(MissingNode(nodes[k].name, nodes[k].op_type, nodes[k].loop, reason))
     return Ranking(len(longest) - len(missing), len(longest), call_seconds, tuple(missing))
 
 

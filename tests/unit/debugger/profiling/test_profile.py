@@ -397,6 +397,28 @@ def test_nodes_that_take_a_peer_long_but_not_this_engine_have_a_reason() -> None
     }  # fmt: skip
 
 
+def test_nodes_that_take_as_long_as_others_tie() -> None:
+    """Eleven equal nodes: which one is not among the ten is chance. One that takes longer is none of them."""
+    order = np.random.default_rng(4).permutation(11)
+    equal = [
+        NodeProfile(
+            f"equal {k}", "Op", "main ▸ l", 100, 1 + 0.001 * k, peer_seconds=1 + 0.001 * order[k], peer_calls=100
+        )
+        for k in range(11)
+    ]
+    unlike = NodeProfile("unlike", "Op", "main ▸ l", 100, 1e-6, peer_seconds=9.0, peer_calls=100)
+
+    def reasons(*nodes: NodeProfile) -> list[tuple[str, RankReason]]:
+        peer = PeerProfile("onnxruntime", "1.0", 3.0, 3.0, tuple(
+            PeerNode(n.name, n.op_type, n.peer_seconds or 0.0, n.peer_calls, True) for n in nodes
+        ), True)  # fmt: skip
+        ranking = rank_nodes(replace(SMALL_PROFILE, nodes=nodes, loops=(), peer=peer))
+        return [(node.name, node.reason) for node in ranking.missing]
+
+    assert reasons(*equal) == [("equal 0", RankReason.TIE)]
+    assert ("unlike", RankReason.KERNEL) in reasons(*equal, unlike)
+
+
 def test_perfetto_timeline_nests_nodes_in_iterations(tmp_path: Path) -> None:
     save_timeline(SMALL_PROFILE, tmp_path / "a.perfetto.json")
     events = json.loads((tmp_path / "a.perfetto.json").read_text())["traceEvents"]
