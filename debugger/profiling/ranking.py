@@ -46,12 +46,15 @@ def rank_nodes(profile: Profile) -> Ranking:
     next_seconds = max((times[k] for k in range(len(nodes)) if k not in longest), default=0.0)
     tie_seconds = TIE_SHARE * min((own_times[k] for k in own_longest), default=0.0)
     longest = [k for k in longest if times[k] >= LEAST_SHARE * profile.peer.node_seconds]
-    missing = []
-    for k in longest:
-        if k not in own_longest:
-            is_tie = own_times[k] >= tie_seconds or TIE_SHARE * times[k] <= next_seconds
-            reason = RankReason.TIE if is_tie else _reason(nodes[k], call_seconds)
-            missing.append(MissingNode(nodes[k].name, nodes[k].op_type, nodes[k].loop, reason))
+    missing = [
+        MissingNode(
+            nodes[k].name, nodes[k].op_type, nodes[k].loop,
+            RankReason.TIE if own_times[k] >= tie_seconds
+            else _reason(nodes[k], call_seconds, is_tie=TIE_SHARE * times[k] <= next_seconds),
+        )
+        for k in longest
+        if k not in own_longest
+    ]  # fmt: skip
     return Ranking(len(longest) - len(missing), len(longest), call_seconds, tuple(missing))
 
 
@@ -88,10 +91,12 @@ def positions_with_most(seconds: Sequence[float]) -> list[int]:
     return sorted(range(len(seconds)), key=lambda k: -seconds[k])[:MOST_RANKED]
 
 
-def _reason(node: RankedNode, call_seconds: float) -> RankReason:
+def _reason(node: RankedNode, call_seconds: float, is_tie: bool) -> RankReason:
     if node.calls < node.peer_calls:
         return RankReason.FEWER_CALLS
     if node.is_mostly_dispatch(call_seconds):
         return RankReason.DISPATCH
+    if is_tie:
+        return RankReason.TIE
     together = (NodeKind.GROUP, NodeKind.PROGRAM, NodeKind.BATCH)
     return RankReason.TOGETHER if node.kind in together else RankReason.KERNEL
