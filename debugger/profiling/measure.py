@@ -208,6 +208,8 @@ class Measurement:
     def _choose_samples(self, seconds: float) -> None:
         """Choose in which part of the iterations nodes are measured, by what that adds to runs."""
         runs = list(self._repeat(lambda: self._timed_run(1), seconds))  # in the first ones nodes may be bound
+        if _added_share(runs) > _MOST_CLOCK_SHARE:
+            runs += self._repeat(lambda: self._timed_run(1), seconds)  # it may be chance
         self.node_seconds, self.node_starts = runs[-1].node_seconds, runs[-1].node_starts
         reading, starts = self.engine.clock_seconds, max(1, runs[-1].starts)
         least = reading * starts / self.least.seconds
@@ -407,7 +409,9 @@ class Measurement:
         runs, plain_runs = _undisturbed(self.timed_runs), _undisturbed([run.plain for run in self.timed_runs])
         if not runs or not plain_runs:
             return None
-        parts = sum(run.ends + run.parts_seconds - self.clock_seconds * run.starts for run in runs) / len(runs)
+        starts = np.maximum(1, sum(run.node_starts for run in runs))
+        means = sum(run.node_seconds for run in runs) / starts - self.clock_seconds
+        parts = float(means @ self.node_starts) + sum(run.ends for run in runs) / len(runs)
         return parts / (sum(run.seconds for run in plain_runs) / len(plain_runs))
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:

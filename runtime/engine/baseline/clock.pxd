@@ -88,7 +88,7 @@ cdef inline void sample_iteration(ExecutionState *s, const LoopState *loop) noex
     period, after some that only warm up: the processor learns which branches timing takes."""
     cdef int64_t weight = 0
     cdef int warm_up = 0
-    cdef uint64_t distances
+    cdef uint64_t mean
     if loop.ended:
         weight = 1 if s.depth == 1 else s.loop_weights[s.stack[s.depth - 2]]
     elif loop.i == 0 and loop.iterations >= s.sample_every * (loop.entries - 1):
@@ -98,9 +98,9 @@ cdef inline void sample_iteration(ExecutionState *s, const LoopState *loop) noex
         if s.sample_wait < 0:
             weight = s.sample_every
             if s.sample_wait <= -SAMPLES_IN_A_ROW:
-                distances = 2 * (SAMPLES_IN_A_ROW * (s.sample_every - 1) - WARM_UP_ITERATIONS) + 1
+                mean = SAMPLES_IN_A_ROW * (s.sample_every - 1)
                 s.sample_random = s.sample_random * <uint32_t>1664525 + <uint32_t>1013904223
-                s.sample_wait = WARM_UP_ITERATIONS + <int>((s.sample_random >> 8) * distances >> 24)
+                s.sample_wait = <int>(mean // 2 + ((s.sample_random >> 8) * (mean + 1) >> 24))
         else:
             warm_up = s.sample_wait < WARM_UP_ITERATIONS
     s.loop_weights[loop.index] = weight

@@ -33,11 +33,12 @@ def measurement(trips: int = 30) -> Measurement:
 @pytest.mark.parametrize(
     ("shares", "every"),
     [
-        ([0.05], 1),
-        ([0.09, 0.05], 3),
-        ([0.5, 0.09, 0.02], 51),
-        ([0.07, 0.07, 0.07, 0.05], 27),
-        ([9.0, 9.0], 128),
+        ([0.05, 0.05], 1),
+        ([0.09, 0.05], 1),
+        ([0.09, 0.09, 0.05], 3),
+        ([0.5, 0.5, 0.09, 0.02], 51),
+        ([0.07, 0.07, 0.07, 0.07, 0.05], 27),
+        ([9.0, 9.0, 9.0], 128),
     ],
 )
 def test_fewer_iterations_are_measured_until_the_clock_adds_little(
@@ -51,9 +52,7 @@ def test_fewer_iterations_are_measured_until_the_clock_adds_little(
     sampled.measure_for(SECONDS)
     assert sampled.every == every
     assert next(left, None) is None
-    starts = sum(run.starts for run in sampled.timed_runs)
-    assert sampled.clock_seconds * sampled.node_starts.sum() == pytest.approx(shares[0] * sampled.least.seconds, rel=1)
-    assert starts > 0
+    assert all(run.starts for run in sampled.timed_runs)
 
 
 def test_time_that_other_processes_took_is_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +79,7 @@ def timed_run(seconds: float, cpu_seconds: float, parts: float) -> measure._Time
 
 def test_disturbed_runs_do_not_say_whether_parts_add_up() -> None:
     sampled = measurement()
-    sampled.every, sampled.clock_seconds = 4, 0.01
+    sampled.every, sampled.clock_seconds, sampled.node_starts = 4, 0.01, np.array([10])
     sampled.timed_runs = [timed_run(1.1, 1.1, 1.0), timed_run(30.0, 1.0, 90.0)]
     assert sampled.measured_share() == pytest.approx(0.1 + 1.0 - 10 * 0.01)
     sampled.timed_runs = sampled.timed_runs[1:]
