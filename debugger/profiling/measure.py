@@ -129,11 +129,11 @@ def _undisturbed(runs: Sequence[_Run]) -> list[_Run]:
     return [run for run in runs if run.seconds <= _MOST_DISTURBANCE * run.cpu_seconds]
 
 
-def _added_share(runs: Sequence[_TimedRun]) -> float:
-    """What the clock adds to the processor time of runs."""
+def _added_share(runs: Sequence[_TimedRun], plain_runs: Sequence[_PlainRun] = ()) -> float:
+    """What the clock adds to the processor time of runs, next to those before each, or to others."""
     timed, plain = (
         float(np.quantile([run.cpu_seconds for run in group], _CPU_QUANTILE))
-        for group in (runs, [run.plain for run in runs])
+        for group in (runs, plain_runs or [run.plain for run in runs])
     )
     return timed / plain - 1
 
@@ -184,8 +184,11 @@ class Measurement:
     def measure_for(self, seconds: float) -> None:
         """Measure for about ``seconds``, and at least three runs of each kind, or one if they are long."""
         self._run()
-        self._choose_samples(seconds * 0.1)
+        complete = self._choose_samples(seconds * 0.1)
         self.timed_runs = list(self._repeat(lambda: self._timed_run(self.every), seconds * 0.6))
+        # Next to all runs without it: those of the first moments may all have been slow.
+        share = self._possible_share(complete[-1].starts, _added_share(complete, self.plain_runs))
+        self.clock_seconds = share * self.least.seconds / max(1, complete[-1].starts)
         self.node_seconds = self._mean_seconds(self.timed_runs)
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
@@ -205,20 +208,24 @@ class Measurement:
             first = np.min([stops[0].node_seconds for stops in runs], axis=0)
             self.node_seconds = np.minimum(self.node_seconds, sum(self.segment_seconds, first))
 
-    def _choose_samples(self, seconds: float) -> None:
-        """Choose in which part of the iterations nodes are measured, by what that adds to runs."""
+    def _choose_samples(self, seconds: float) -> list[_TimedRun]:
+        """Choose in which part of the iterations nodes are measured, by what that adds to runs. Returns runs in which
+        all were."""
         runs = list(self._repeat(lambda: self._timed_run(1), seconds))  # in the first ones nodes may be bound
         if _added_share(runs) > _MOST_CLOCK_SHARE:
             runs += self._repeat(lambda: self._timed_run(1), seconds)  # it may be chance
         self.node_seconds, self.node_starts = runs[-1].node_seconds, runs[-1].node_starts
-        reading, starts = self.engine.clock_seconds, max(1, runs[-1].starts)
-        least = reading * starts / self.least.seconds
-        share = min(max(_added_share(runs), _LEAST_READINGS * least), _MOST_READINGS * least)  # few runs say little
-        self.clock_seconds = share * self.least.seconds / starts
+        share = self._possible_share(runs[-1].starts, _added_share(runs))
         while share > _MOST_CLOCK_SHARE and self.every < _MOST_BETWEEN_SAMPLES:
             factor = max(2, math.ceil(share / _CLOCK_SHARE))
             self.every = min(_MOST_BETWEEN_SAMPLES, factor * self.every)
             share = _added_share(list(self._repeat(lambda: self._timed_run(self.every), seconds)))
+        return runs
+
+    def _possible_share(self, starts: int, share: float) -> float:
+        """What the clock adds to a run in which it is read so often: a few runs say little."""
+        least = self.engine.clock_seconds * starts / self.least.seconds
+        return min(max(share, _LEAST_READINGS * least), _MOST_READINGS * least)
 
     def _mean_seconds(self, runs: list[_TimedRun]) -> np.ndarray:
         """The seconds of each instruction, from runs that sampled iterations: the least mean of as many runs as contain

@@ -33,19 +33,19 @@ def measurement(trips: int = 30) -> Measurement:
 @pytest.mark.parametrize(
     ("shares", "every"),
     [
-        ([0.05, 0.05], 1),
-        ([0.09, 0.05], 1),
-        ([0.09, 0.09, 0.05], 3),
-        ([0.5, 0.5, 0.09, 0.02], 51),
-        ([0.07, 0.07, 0.07, 0.07, 0.05], 27),
-        ([9.0, 9.0, 9.0], 128),
+        ([0.05, 0.05, 0.05], 1),
+        ([0.09, 0.05, 0.05], 1),
+        ([0.09, 0.09, 0.05, 0.1], 3),
+        ([0.5, 0.5, 0.09, 0.02, 0.5], 51),
+        ([0.07, 0.07, 0.07, 0.07, 0.05, 0.07], 27),
+        ([9.0, 9.0, 9.0, 9.0], 128),
     ],
 )
 def test_fewer_iterations_are_measured_until_the_clock_adds_little(
     monkeypatch: pytest.MonkeyPatch, shares: list[float], every: int
 ) -> None:
     left: Iterator[float] = iter(shares)
-    monkeypatch.setattr(measure, "_added_share", lambda runs: next(left))
+    monkeypatch.setattr(measure, "_added_share", lambda *runs: next(left))
     monkeypatch.setattr(measure, "_LEAST_READINGS", 0)
     monkeypatch.setattr(measure, "_MOST_READINGS", 1e9)
     sampled = measurement()
