@@ -24,7 +24,7 @@ from ..live_peer.saturating_byte_sums import saturation_reasons
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
 from ..report.runtime_differences import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
-from ..running.iteration_stream import outputs_by_name
+from ..running.output_comparison import outputs_by_name
 from ..running.sides import ModelSide
 from ..running.value_comparison import NO_DIFFERENCE, compare
 from ..running.value_readers import DictReader

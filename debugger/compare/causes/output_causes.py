@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ....runtime.graph import Graph, walk
 from ..alignment.model_alignment import AlignedModels
 from ..report.findings import Cause, Comparison, Difference
-from ..running.iteration_stream import outputs_by_name
+from ..running.output_comparison import outputs_by_name
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
 from ..running.value_comparison import Tolerance
 from .difference_tracer import DifferenceTracer

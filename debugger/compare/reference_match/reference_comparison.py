@@ -26,8 +26,9 @@ from ..report.findings import (
     Verdict,
 )
 from ..running.boundary_merge import ComparisonOptions
-from ..running.iteration_stream import IterationRecord, iterate_side, outputs_by_name
+from ..running.iteration_stream import IterationRecord, iterate_side
 from ..running.loop_matching import match_loops, select_loop_pairs
+from ..running.output_comparison import outputs_by_name
 from ..running.runtime_deviations import FoundDeviation, find_deviation
 from ..running.sides import ComparisonSide, ModelSide, TraceSide
 from ..running.value_comparison import compare

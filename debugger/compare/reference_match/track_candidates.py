@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ....runtime.graph import Value
 from ...reference.reference import Reference, Track
 from ..alignment.port_alignment import is_numbered_name
-from ..running.iteration_stream import outputs_by_name
+from ..running.output_comparison import outputs_by_name
 from .track_forms import has_unknown_axes, track_at_depth
 from .value_locations import LocationIndex, ValueLocation
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....runtime.frame import BranchPath, Frame, frame_reader
-from ....runtime.graph import MAIN, Graph, StoppedBy, Value
+from ....runtime.graph import MAIN, StoppedBy, Value
 from ...reference.reference import Key
+from .output_comparison import outputs_by_name
 from .sides import ComparisonSide, ModelSide, walk_loops
 from .value_readers import (
     DictReader,
@@ -95,8 +96,3 @@ def _iterate_trace(side: ComparisonSide, requested: Mapping[str, Collection[Valu
     if graph is not None and outputs is not None:
         values = {value: outputs[name] for name, value in outputs_by_name(graph).items() if name in outputs}
         yield IterationRecord("", (), -1, DictReader(values), {})
-
-
-def outputs_by_name(graph: Graph) -> dict[str, Value]:
-    """The outputs of a model by their names in a run."""
-    return dict(zip(graph.output_names or [value.name for value in graph.outputs], graph.outputs, strict=False))

@@ -1,4 +1,8 @@
-"""Compares the outputs of two runs. An output that TensorRT pads is compared up to the shorter length."""
+"""Compares the outputs of two runs. An output that TensorRT pads is compared up to the shorter length.
+
+TensorRT pads what a loop collects to a fixed length. Nodes after the loop may transpose, merge axes or compute each
+element: the padding is then at the end of one axis, and the same in all elements that were not collected.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ....runtime.graph import Graph
+from ....runtime.graph import Graph, Loop, TensorType, Value
+from ....runtime.graph.producers import ProducerMap
 from ....runtime.model import Data
 from ..causes.quantization_tie_rounding import QuantizationSteps
 from ..report.findings import Comparison, Difference
 from .loop_matching import match_names
-from .padding import padded_axes
-from .value_comparison import Tolerance, compare
+from .value_comparison import Delta, Tolerance, compare
 
 
 class RunOutputs(Protocol):
@@ -39,20 +43,12 @@ def compare_outputs(
     if left.outputs is None or right.outputs is None:
         return
     names = match_names(left.outputs, right.outputs, name_map)
-    padding = _padded_axes(left), _padded_axes(right)
     steps = QuantizationSteps(left.graph)
     for name, other, _ in names:
         a, b = left.outputs[name], right.outputs[other]
         delta = compare(a, b, tolerance)
         if delta.kind == "shape":
-            parts = _common_prefix(a, b, padding[0].get(name), padding[1].get(other))
-            if parts is not None:
-                delta = compare(*parts[:2], tolerance)
-                padded, short = (right.label, left.label) if parts[2] else (left.label, right.label)
-                result.add_note(
-                    f"the output '{other if parts[2] else name}' of {padded} is padded to {parts[4]}, and {short} has "
-                    f"{parts[3]}: the first {parts[3]} are compared"
-                )
+            delta = _compare_without_padding(result, (left, right), (name, other), (a, b), tolerance) or delta
         result.compared_outputs += 1
         if delta.kind:
             step = steps.output_step(name, a)
@@ -75,22 +71,58 @@ def note_uncomputed_outputs(result: Comparison, graph: Graph | None, label: str)
         result.uncompared.append(name)
 
 
-def _padded_axes(side: RunOutputs) -> Mapping[str, int]:
-    return {} if side.graph is None else padded_axes(side.graph)
+def outputs_by_name(graph: Graph) -> dict[str, Value]:
+    """The outputs of a model by their names in a run."""
+    return dict(zip(graph.output_names or [value.name for value in graph.outputs], graph.outputs, strict=False))
 
 
-def _common_prefix(a: Any, b: Any, left: int | None, right: int | None) -> tuple[Any, Any, bool, int, int] | None:
-    """The common parts of two arrays that differ only in padding at the end of an axis of the left or the right one;
-    whether the right one is longer, and both lengths."""
+def _padded_lengths(side: RunOutputs, name: str) -> list[int]:
+    """The lengths to which loops pad what an output is computed from."""
+    graph, lengths = side.graph, []
+    producers = ProducerMap() if graph is None else ProducerMap.for_graph(graph)
+    stack = [] if graph is None else [outputs_by_name(graph).get(name)]
+    seen: set[Value | None] = {None}
+    while stack:
+        value = stack.pop()
+        node = None if value is None or value in seen else producers.get(value)
+        seen.add(value)
+        if isinstance(node, Loop):
+            for scan in node.scan_outputs:
+                shape = scan.outer.type.shape if isinstance(scan.outer.type, TensorType) else None
+                if scan.outer is value and scan.length is not None and shape and isinstance(shape[scan.axis], int):
+                    lengths.append(shape[scan.axis])
+        elif node is not None:
+            stack += node.inputs
+    return lengths
+
+
+def _compare_without_padding(
+    result: Comparison,
+    sides: tuple[RunOutputs, RunOutputs],
+    names: tuple[str, str],
+    values: tuple[Any, Any],
+    tolerance: Tolerance,
+) -> Delta | None:
+    """The difference of two arrays up to the padding at the end of an axis of one of them; None if none has any."""
+    a, b = values
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.ndim != b.ndim:
         return None
-    unequal = [axis for axis in range(a.ndim) if a.shape[axis] != b.shape[axis]]
-    if len(unequal) != 1:
+    axes = [axis for axis in range(a.ndim) if a.shape[axis] != b.shape[axis]]
+    if len(axes) != 1:
         return None
-    axis = unequal[0]
-    right_longer = b.shape[axis] > a.shape[axis]
-    if (right if right_longer else left) != axis:
-        return None
-    shorter, longer = sorted((a.shape[axis], b.shape[axis]))
-    index = (slice(None),) * axis + (slice(shorter),)
-    return a[index], b[index], right_longer, shorter, longer
+    padded = int(b.shape[axes[0]] > a.shape[axes[0]])
+    length, total = values[1 - padded].shape[axes[0]], values[padded].shape[axes[0]]
+    for count in _padded_lengths(sides[padded], names[padded]):
+        # The axis may be merged with others: each element takes some places on it.
+        if not count or total % count or length % (total // count):
+            continue
+        collected, rest = np.split(values[padded], [length], axes[0])
+        elements = np.stack(np.split(rest, (total - length) * count // total, axes[0]))
+        delta = compare(*((a, collected) if padded else (collected, b)), tolerance)
+        if not delta.kind or np.array_equal(elements, np.broadcast_to(elements[:1], elements.shape)):
+            result.add_note(
+                f"the output '{names[padded]}' of {sides[padded].label} is padded to {total}, and"
+                f" {sides[1 - padded].label} has {length}: the first {length} are compared"
+            )
+            return delta
+    return None

@@ -9,7 +9,6 @@ import pytest
 
 import loopdbg
 from cli_runner import run_cli as command
-from loopdbg.debugger.compare.running.padding import padded_axes
 
 #: A loop of three iterations that collects [2, 3] on an axis, with space for more, and what is made of that.
 NETWORK = """
@@ -61,7 +60,7 @@ CASES = [
      " trt.MatrixOperation.NONE).get_output(0)", 0, 0),
     ("network.add_reduce(xs, trt.ReduceOperation.SUM, 1 << 1, False).get_output(0)", 2, 1),
     ("network.add_gather(xs, constant(np.array([[1, 0]], np.int32)), 0).get_output(0)", 1, 2),
-    ("network.add_slice(xs, (0, 0, 1), ({length}, 2, 2), (1, 1, 1)).get_output(0)", 0, None),
+    ("network.add_slice(xs, (0, 0, 1), ({length}, 2, 2), (1, 1, 1)).get_output(0)", 0, 0),
     ("network.add_matrix_multiply(constant(np.ones((1, 4, {length}), np.float32)), trt.MatrixOperation.NONE,"
      " shaped(xs, first=(1, 0, 2)), trt.MatrixOperation.NONE).get_output(0)", 0, None),
     ("shaped(xs, first=(1, 2, 0), shape=(-1,))", 0, None),
@@ -81,12 +80,14 @@ def padded_script(folder: Path, name: str, result: str, axis: int, length: int, 
 @pytest.mark.parametrize(("result", "axis", "where"), CASES)
 def test_padding_position(result: str, axis: int, where: int | None, kind: str, tmp_path: Path) -> None:
     results = [loopdbg.load(padded_script(tmp_path, f"n{n}", result, axis, n, kind)) for n in (3, 7)]
-    assert padded_axes(results[1].graph) == ({} if where is None else {"result": where})
-    if where is None:
-        return
     start = np.arange(6, dtype=np.float32).reshape(2, 3)
     exact, padded = (np.asarray(model.run({"start": start})["result"]) for model in results)
-    assert padded.shape[where] > exact.shape[where]
+    compared = loopdbg.diff(*results, {"start": start})
+    if where is None:
+        assert not any("padded" in note for note in compared.notes)
+        return
+    note = f"is padded to {padded.shape[where]}, and n3.py has {exact.shape[where]}: the first"
+    assert compared.same and padded.shape[where] > exact.shape[where] and note in compared.notes[0]
     np.testing.assert_array_equal(padded.take(range(exact.shape[where]), where), exact)
 
 
