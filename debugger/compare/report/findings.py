@@ -261,6 +261,11 @@ class BoundaryHeadroom(_TypeHeadroom):
     iteration: int | None = None
     first_nonfinite_iteration: int | None = None
 
+    @property
+    def narrow_dtype(self) -> str:
+        """The narrower type."""
+        return self.dtypes[self.side]
+
 
 @dataclass(frozen=True)
 class OutOfRangeResult:

@@ -51,10 +51,14 @@ _MAX_LISTED = 8
 
 def report_lines(result: Comparison | PeerComparison) -> Iterator[str]:
     """All lines of the report."""
+    yield from map(escape_unprintable, _lines(result))
+
+
+def _lines(result: Comparison | PeerComparison) -> Iterator[str]:
     comparisons = result.comparisons if isinstance(result, PeerComparison) else [result]
     names = comparisons[0].left, comparisons[0].right
     right = f"{result.peer} {result.version}".strip() if isinstance(result, PeerComparison) else names[1]
-    yield f"{escape_unprintable(result.verdict_text)}: {escape_unprintable(names[0])} and {escape_unprintable(right)}"
+    yield f"{result.verdict_text}: {names[0]} and {right}"
     if isinstance(result, PeerComparison) and result.configuration:
         yield f"  {result.peer}: {', '.join(f'{name}={value}' for name, value in result.configuration.items())}"
     if isinstance(result, PeerComparison) and result.usual_precision:
@@ -64,7 +68,7 @@ def report_lines(result: Comparison | PeerComparison) -> Iterator[str]:
         )
     for comparison in comparisons:
         yield from _comparison_lines(comparison)
-    yield from (f"  note: {escape_unprintable(note)}" for note in unique_notes(comparisons))
+    yield from (f"  note: {note}" for note in unique_notes(comparisons))
 
 
 def unique_notes(comparisons: Sequence[Comparison]) -> list[str]:
@@ -76,10 +80,10 @@ def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     mode = _MODES.get(comparison.mode)
     if mode:
         text = "nothing compared" if _has_nothing_compared(comparison) else comparison.verdict_text
-        yield f"  {mode}: {escape_unprintable(text)}"
+        yield f"  {mode}: {text}"
     for failure in comparison.failures:
-        yield f"    {comparison.right} {failure.kind}: {escape_unprintable(failure.activity)}"
-        yield f"      {escape_unprintable(failure.text)}"
+        yield f"    {comparison.right} {failure.kind}: {failure.activity}"
+        yield f"      {failure.text}"
         yield from _reason_lines(failure.reasons, "      ")
     yield from _static_difference_lines(comparison, _side_labels(comparison))
     if comparison.self_difference is not None:
@@ -109,7 +113,7 @@ def _side_labels(comparison: Comparison) -> tuple[str, str]:
 def _self_difference_lines(difference: Difference, peer: str) -> Iterator[str]:
     """Lines about two runs of a peer on the same inputs."""
     location = "" if not difference.loop else f" of {_location_text(difference)}"
-    yield f"    {escape_unprintable(peer)} gives something else each time it runs: {_role_text(difference)}{location}"
+    yield f"    {peer} gives something else each time it runs: {_role_text(difference)}{location}"
     yield from _value_pair_lines(difference, ("once", "again"), "      ")
 
 
@@ -148,7 +152,7 @@ def _one_static_difference_lines(difference: StaticDifference, sides: tuple[str,
     if difference.delta is None:
         width = max(map(len, sides))
         for side, text in zip(sides, (difference.left_text, difference.right_text), strict=True):
-            yield f"        {escape_unprintable(side):<{width}}  {escape_unprintable(text)}"
+            yield f"        {side:<{width}}  {text}"
         return
     values = Difference(
         difference.kind,
@@ -193,7 +197,7 @@ def _cause_lines(cause: Cause | None, first: Difference, sides: tuple[str, str])
         return _same_values(cause.node.difference, first)
     if cause.source is not None:
         return _same_values(cause.source, first)
-    yield f"      {escape_unprintable(cause.remark)}"
+    yield f"      {cause.remark}"
     return False
 
 
@@ -201,26 +205,26 @@ def _node_lines(node: NodeDifference, remark: str, first: Difference, sides: tup
     text = f"{node.op_type} '{node.node}'"
     if node.other_op_type != node.op_type:
         text += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
-    yield f"      first node that differs: {escape_unprintable(text)}{_iteration_if_different(node.difference, first)}"
+    yield f"      first node that differs: {text}{_iteration_if_different(node.difference, first)}"
     yield from (f"        {code}" for code in dict.fromkeys((node.source_line, node.other_source_line)) if code)
     if remark:
-        yield f"        {escape_unprintable(remark)}"
+        yield f"        {remark}"
     for name, value in node.inputs:
-        yield f"        {escape_unprintable(name)} = {value_text(value, _VALUE_CHARS)}"
+        yield f"        {name} = {value_text(value, _VALUE_CHARS)}"
     yield from _value_pair_lines(node.difference, sides, "        ")
 
 
 def _source_lines(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     is_known = source.role != "result"
     text = f"it comes from the {source.role} " if is_known else "it can be followed back to "
-    yield f"      {text}'{escape_unprintable(source.name)}'{_iteration_if_different(source, first)}"
+    yield f"      {text}'{source.name}'{_iteration_if_different(source, first)}"
     if cause.reader_source_line:
         yield f"        read by {cause.reader_source_line}"
     if cause.node is not None:
         return  # reported with the node
     yield from _value_pair_lines(source, sides, "        ")
     if cause.remark:
-        yield f"        {escape_unprintable(cause.remark)}"
+        yield f"        {cause.remark}"
 
 
 def _iteration_if_different(difference: Difference, first: Difference) -> str:
@@ -236,7 +240,7 @@ def _same_values(left: Difference, right: Difference) -> bool:
 
 def _location_text(difference: Difference) -> str:
     entry = f" (entered in iteration {'/'.join(map(str, difference.entry))})" if difference.entry else ""
-    return f"loop '{escape_unprintable(difference.loop)}'{entry}, {_iteration_text(difference)}"
+    return f"loop '{difference.loop}'{entry}, {_iteration_text(difference)}"
 
 
 def _iteration_text(difference: Difference) -> str:
@@ -245,9 +249,9 @@ def _iteration_text(difference: Difference) -> str:
 
 def _role_text(difference: Difference) -> str:
     words = {"carried": "carried value", "scan": "scan output", "condition": "condition", "result": "body result"}
-    name = f"'{escape_unprintable(difference.name)}'"
+    name = f"'{difference.name}'"
     if difference.other != difference.name and difference.role in ("carried", "scan"):
-        name += f" ('{escape_unprintable(difference.other)}')"
+        name += f" ('{difference.other}')"
     return f"{words.get(difference.role, difference.role)} {name}"
 
 
@@ -255,10 +259,7 @@ def _value_pair_lines(difference: Difference, sides: tuple[str, str], indent: st
     width = max(map(len, sides))
     names = difference.name, difference.other
     for side, name, value in zip(sides, names, (difference.left, difference.right), strict=True):
-        yield (
-            f"{indent}{escape_unprintable(side):<{width}}  {escape_unprintable(name)} ="
-            f" {value_text(value, _VALUE_CHARS)}"
-        )
+        yield (f"{indent}{side:<{width}}  {name} = {value_text(value, _VALUE_CHARS)}")
     yield f"{indent}{delta_text(difference)}"
     reordering = describe_reordering(difference.left, difference.right)
     if reordering:
@@ -266,7 +267,7 @@ def _value_pair_lines(difference: Difference, sides: tuple[str, str], indent: st
     if difference.maker or difference.source:
         maker = f" by {difference.maker}" if difference.maker else ""
         location = f" at {difference.source}" if difference.source else ""
-        yield f"{indent}{escape_unprintable(f'{sides[1]} has it{maker}{location}')}"
+        yield f"{indent}{f'{sides[1]} has it{maker}{location}'}"
 
 
 def delta_text(difference: Difference) -> str:
@@ -298,9 +299,9 @@ def _number_text(number: float) -> str:
 
 
 def _loop_lines(loop: LoopFindings, sides: tuple[str, str], is_reported: bool, mode: str) -> Iterator[str]:
-    name = f"'{escape_unprintable(loop.left)}'"
+    name = f"'{loop.left}'"
     if loop.match_method not in ("path", "name") or loop.left != loop.right:
-        name += f" and '{escape_unprintable(loop.right)}' (matched by {loop.match_method})"
+        name += f" and '{loop.right}' (matched by {loop.match_method})"
     iterations = f"{count_text(loop.compared_values, 'value')} of {count_text(loop.iterations, 'iteration')} compared"
     method = f"largest difference {_number_text(loop.growth.largest)}"
     if loop.differing_iterations:
@@ -308,12 +309,12 @@ def _loop_lines(loop: LoopFindings, sides: tuple[str, str], is_reported: bool, m
     yield f"    {name}: {iterations}, {method}{_end_text(loop, mode)}"
     if loop.unmatched_boundaries and loop.trips is None:
         yield f"      {count_text(loop.unmatched_boundaries, 'boundary is', 'boundaries are')} on one side alone"
-    pairs = [f"{escape_unprintable(a)} and {escape_unprintable(b)} ({method})" for a, b, method in loop.renamed_values]
+    pairs = [f"{a} and {b} ({method})" for a, b, method in loop.renamed_values]
     if pairs:
         yield f"      matched: {', '.join(pairs)}"
     for side, names in zip(sides, (loop.only_left, loop.only_right), strict=True):
         if names:
-            yield f"      only in {escape_unprintable(side)}: {', '.join(map(escape_unprintable, names))}"
+            yield f"      only in {side}: {', '.join(names)}"
     if loop.truncated_at_iteration is not None:
         yield (
             "      not compared to its end: a run was over after"
@@ -335,9 +336,8 @@ def _loop_lines(loop: LoopFindings, sides: tuple[str, str], is_reported: bool, m
 def _boundary_headroom_lines(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
     """Headroom of values in their narrower type."""
     for item in loop.boundary_headrooms[:_MAX_LISTED]:
-        dtype = item.dtypes[item.side]
-        text = f"'{escape_unprintable(item.name)}' is {item.dtypes[0]} and {item.dtypes[1]}: "
-        text += f"largest {item.largest:.6g} of the {item.limit:.6g} that {dtype} holds"
+        text = f"'{item.name}' is {item.dtypes[0]} and {item.dtypes[1]}: "
+        text += f"largest {item.largest:.6g} of the {item.limit:.6g} that {item.narrow_dtype} holds"
         if item.largest:
             text += f", headroom {_number_text(item.headroom)}x"
         if item.first_nonfinite_iteration is not None:
@@ -352,17 +352,17 @@ def _boundary_headroom_lines(loop: LoopFindings, sides: tuple[str, str]) -> Iter
 
 def _body_headroom_lines(record: BodyHeadroom, sides: tuple[str, str]) -> Iterator[str]:
     """Headroom of all results of a body in the narrower type."""
-    side = escape_unprintable(sides[record.side])
+    side = sides[record.side]
     if record.largest:
         time_text = "before the loop" if record.iteration is None else f"in iteration {record.iteration}"
-        node_text = f"{record.op_type} '{escape_unprintable(record.node)}' {time_text}"
+        node_text = f"{record.op_type} '{record.node}' {time_text}"
         yield (
             f"      nodes of {side}: largest {record.largest:.6g} of the {record.limit:.6g} that {record.dtype} holds, "
             f"{node_text}, headroom {_number_text(record.headroom)}x"
         )
     result = record.first_nonfinite
     if result is not None:
-        node = f"{result.op_type} '{escape_unprintable(result.node)}'"
+        node = f"{result.op_type} '{result.node}'"
         yield (
             f"      first Inf or NaN in {side} alone: {_out_of_range_time(result)}, {node}, {result.count} of "
             f"{count_text(result.size, 'element')}"
@@ -383,13 +383,13 @@ def _saturation_lines(values: Sequence[Saturation], sides: tuple[str, str]) -> I
         result = first.first_saturated
         location = "main graph" if result.iteration is None else _out_of_range_time(result)
         yield (
-            f"      first saturated in {escape_unprintable(sides[first.side])}: {location}, {result.op_type} "
-            f"'{escape_unprintable(result.node)}', {result.count} of {count_text(result.size, 'element')}"
+            f"      first saturated in {sides[first.side]}: {location}, {result.op_type} "
+            f"'{result.node}', {result.count} of {count_text(result.size, 'element')}"
         )
     for s in sorted(values, key=lambda s: s.headroom)[:_MAX_LISTED]:
         time_text = "" if s.iteration is None else f" in iteration {s.iteration}"
         yield (
-            f"      {s.op_type} '{escape_unprintable(s.node)}' holds {s.low:.4g} to {s.high:.4g} in"
+            f"      {s.op_type} '{s.node}' holds {s.low:.4g} to {s.high:.4g} in"
             f" {s.dtype}: got {s.largest:.4g}{time_text}, headroom {_number_text(s.headroom)}x"
         )
     if len(values) > _MAX_LISTED:
@@ -418,11 +418,11 @@ def _trip_count_lines(loop: LoopFindings, sides: tuple[str, str], mode: str) -> 
     counts = []
     for side, count, ended in ((sides[0], trips.left, trips.left_ended), (sides[1], trips.right, trips.right_ended)):
         cause = f" (ended by {loop_end_cause(ended)})" if ended is not None else ""
-        counts.append(f"{escape_unprintable(side)} {count}{cause}")
+        counts.append(f"{side} {count}{cause}")
     suffix = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
     yield f"      iterations{entry}: {', '.join(counts)}{suffix}"
     if trips.explanation:
-        yield f"        {escape_unprintable(trips.explanation)}"
+        yield f"        {trips.explanation}"
     if trips.reasons:
         yield from _reason_lines(trips.reasons, "        ")
     elif not trips.explanation and mode in _MODES:
@@ -477,17 +477,14 @@ def _output_lines(comparison: Comparison) -> Iterator[str]:
     first = comparison.first_output
     if first is not None and comparison.cause is not None:
         prefix = "first difference: " if comparison.first is None else ""
-        yield (
-            f"    {prefix}main graph, {'value' if first.role == 'result' else first.role}"
-            f" '{escape_unprintable(first.name)}'"
-        )
+        yield (f"    {prefix}main graph, {'value' if first.role == 'result' else first.role} '{first.name}'")
         yield from _cause_lines(comparison.cause, first, (left, right))
     for difference in comparison.outputs[:_MAX_LISTED]:
         role = "main graph, value" if difference.role == "result" else difference.role
-        yield f"    {role} '{escape_unprintable(difference.name)}': {delta_text(difference)}"
+        yield f"    {role} '{difference.name}': {delta_text(difference)}"
         if difference.delta.kind != "dtype":
-            yield f"      {escape_unprintable(left)}: {value_text(difference.left, _VALUE_CHARS)}"
-            yield f"      {escape_unprintable(right)}: {value_text(difference.right, _VALUE_CHARS)}"
+            yield f"      {left}: {value_text(difference.left, _VALUE_CHARS)}"
+            yield f"      {right}: {value_text(difference.right, _VALUE_CHARS)}"
             reordering = describe_reordering(difference.left, difference.right)
             if reordering:
                 yield f"      {reordering}"
@@ -505,4 +502,4 @@ def _unreported_reasons(comparison: Comparison) -> list[DivergenceReason]:
 def _reason_lines(reasons: Sequence[DivergenceReason], indent: str) -> Iterator[str]:
     for reason in reasons:
         label = f"rule {reason.rule}" if reason.rule else ""
-        yield f"{indent}{escape_unprintable(': '.join(filter(None, (label, reason.text))))}"
+        yield f"{indent}{': '.join(filter(None, (label, reason.text)))}"

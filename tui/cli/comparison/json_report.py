@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from ....debugger.compare.live_peer.peer_comparison import PeerComparison
@@ -20,12 +21,41 @@ from ....debugger.compare.report.findings import (
     PeerFailure,
     Saturation,
     StaticDifference,
+    TippedValue,
     TripDifference,
 )
 from ....debugger.value_json import json_element, json_number, json_with_elements
-from ....runtime.errors import LoopdbgError
-from ....runtime.graph import UNKNOWN_ORIGIN
+from ....runtime.graph import UNKNOWN_ORIGIN, Origin
 from ..remedies import error_text, match_method_name
+
+#: By type of record the keys of its object: ``key``, or ``key=attribute`` where the record calls it otherwise. With
+#: ``?`` an empty value is null, with ``!`` it is a tensor.
+_KEYS = {
+    PeerComparison: "name=peer version configuration usual_precision?",
+    Comparison: "mode same verdict written=static_differences demonstration loops quantised=saturations outputs"
+    " unstable=self_difference failures reasons error notes",
+    LoopFindings: "left right matched_by matched_values only_left only_right same values=compared_values iterations"
+    " differing=differing_iterations trip_count trip_difference=trips first node source=cause growth"
+    " unended=truncated_at_iteration ranges=boundary_headrooms reach=body_headroom quantised=saturations reasons",
+    BoundaryHeadroom: "name dtypes narrow=narrow_dtype limit largest iteration headroom"
+    " first_not_finite=first_nonfinite_iteration",
+    BodyHeadroom: "dtype limit node op_type largest iteration headroom first_not_finite=first_nonfinite"
+    " until=untested_from_iteration",
+    Saturation: "node op_type dtype low high largest iteration headroom first_saturated",
+    OutOfRangeResult: "entry iteration node output=name op_type count size",
+    StaticDifference: "kind place=loop_path left_name=name? right_name=other? decides=deciding code=source_line?"
+    " left right likeness? detail? effect",
+    Demonstration: "method? verdict? text reruns minimal=is_minimal bit_identical amplification tipped",
+    TippedValue: "loop entry iteration node op_type name count",
+    TripDifference: "entry left right left_ended right_ended entries because=explanation? reasons",
+    DivergenceReason: "rule text",
+    PeerFailure: "what=kind where=activity text reasons",
+    NodeDifference: "node output=name op_type other code inputs difference",
+    Origin: "file? line? function? scopes framework_node? traced?",
+    Difference: "role left_name=name right_name=other loop? entry iteration kind=delta.kind text=delta.text?"
+    " index=delta.worst_index left_element=delta.left right_element=delta.right max_absolute=delta.absolute"
+    " max_relative=delta.relative count=delta.count size=delta.size step? left! right! made_at=source? made_by=maker?",
+}
 
 
 def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
@@ -41,254 +71,88 @@ def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
         "right": comparisons[0].right,
     }
     if isinstance(result, PeerComparison):
-        report["peer"] = {
-            "name": result.peer,
-            "version": result.version,
-            "configuration": dict(result.configuration),
-            "usual_precision": result.usual_precision or None,
-        }
+        report["peer"] = _json(result)
     first = next((c.first_difference for c in comparisons if c.first_difference is not None), None)
-    report["first"] = None if first is None else _difference_json(first)
-    report["comparisons"] = [_one_comparison_json(c) for c in comparisons]
-    return report
+    return {**report, "first": _json(first), "comparisons": _json(comparisons)}
 
 
-def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "mode": comparison.mode,
-        "same": comparison.same,
-        "verdict": comparison.verdict.value,
-        "written": [_static_difference_json(item) for item in comparison.static_differences],
-        "demonstration": None if comparison.demonstration is None else _demonstration_json(comparison.demonstration),
-        "loops": [_loop_json(loop) for loop in comparison.loops],
-        "quantised": [_saturation_json(item) for item in comparison.saturations],
-        "outputs": {
-            "compared": comparison.compared_outputs,
-            "other_values": comparison.compared_values,
-            "differing": [_difference_json(difference) for difference in comparison.outputs],
-            "node": None
-            if comparison.cause is None or comparison.cause.node is None
-            else _node_json(comparison.cause.node),
-            "source": None if comparison.cause is None else _cause_json(comparison.cause),
-        },
-        "unstable": None if comparison.self_difference is None else _difference_json(comparison.self_difference),
-        "failures": [_failure_json(failure) for failure in comparison.failures],
-        "reasons": [_reason_json(reason) for reason in comparison.reasons],
-        "error": None if comparison.error is None else _error_json(comparison.error),
-        "notes": comparison.notes,
-    }
-
-
-def _error_json(error: LoopdbgError) -> dict[str, Any]:
-    """What ended a run, and where."""
-    return {
-        "text": error_text(error),
-        "node": error.node,
-        "op_type": error.op_type,
-        "loop": error.loop,
-        "iteration": error.iteration,
-    }
-
-
-def _loop_json(loop: LoopFindings) -> dict[str, Any]:
-    return {
-        "left": loop.left,
-        "right": loop.right,
-        "matched_by": match_method_name(loop.match_method),
-        "matched_values": [
-            {"left": a, "right": b, "by": match_method_name(method)} for a, b, method in loop.renamed_values
-        ],
-        "only_left": loop.only_left,
-        "only_right": loop.only_right,
-        "same": loop.same,
-        "values": loop.compared_values,
-        "iterations": loop.iterations,
-        "differing": loop.differing_iterations,
-        "trip_count": {"left": loop.left_trips, "right": loop.right_trips},
-        "trip_difference": None if loop.trips is None else _trip_difference_json(loop.trips),
-        "first": None if loop.first is None else _difference_json(loop.first),
-        "node": None if loop.node is None else _node_json(loop.node),
-        "source": None if loop.cause is None else _cause_json(loop.cause),
-        "growth": {
-            "first_beyond": loop.growth.first_beyond,
-            "largest": json_number(loop.growth.largest),
-            "factor": json_number(loop.growth.factor),
-            "points": [[p.first, p.last, json_number(p.absolute), json_number(p.relative)] for p in loop.growth.points],
-        },
-        "unended": loop.truncated_at_iteration,
-        "ranges": [_range_json(item) for item in loop.boundary_headrooms],
-        "reach": None if loop.body_headroom is None else _dynamic_range_json(loop.body_headroom),
-        "quantised": [_saturation_json(item) for item in loop.saturations],
-        "reasons": [_reason_json(reason) for reason in loop.reasons],
-    }
-
-
-def _range_json(headroom: BoundaryHeadroom) -> dict[str, Any]:
-    return {
-        "name": headroom.name,
-        "dtypes": list(headroom.dtypes),
-        "narrow": headroom.dtypes[headroom.side],
-        "limit": json_number(headroom.limit),
-        **_range_use_json(headroom),
-        "first_not_finite": headroom.first_nonfinite_iteration,
-    }
-
-
-def _dynamic_range_json(headroom: BodyHeadroom) -> dict[str, Any]:
-    return {
-        "dtype": headroom.dtype,
-        "limit": json_number(headroom.limit),
-        "node": headroom.node,
-        "op_type": headroom.op_type,
-        **_range_use_json(headroom),
-        "first_not_finite": _out_of_range_json(headroom.first_nonfinite),
-        "until": headroom.untested_from_iteration,
-    }
-
-
-def _saturation_json(saturation: Saturation) -> dict[str, Any]:
-    return {
-        "node": saturation.node,
-        "op_type": saturation.op_type,
-        "dtype": saturation.dtype,
-        "low": json_number(saturation.low),
-        "high": json_number(saturation.high),
-        **_range_use_json(saturation),
-        "first_saturated": _out_of_range_json(saturation.first_saturated),
-    }
-
-
-def _range_use_json(use: BoundaryHeadroom | BodyHeadroom | Saturation) -> dict[str, Any]:
-    """The used range of a type, and the iteration of the maximum."""
-    return {"largest": json_number(use.largest), "iteration": use.iteration, "headroom": json_number(use.headroom)}
-
-
-def _out_of_range_json(result: OutOfRangeResult | None) -> dict[str, Any] | None:
-    if result is None:
-        return None
-    return {
-        "entry": list(result.entry),
-        "iteration": result.iteration,
-        "node": result.node,
-        "output": result.name,
-        "op_type": result.op_type,
-        "count": result.count,
-        "size": result.size,
-    }
-
-
-def _static_difference_json(difference: StaticDifference) -> dict[str, Any]:
-    constant = difference.delta is not None
-    return {
-        "kind": difference.kind,
-        "place": difference.loop_path,
-        "left_name": difference.name or None,
-        "right_name": difference.other or None,
-        "decides": difference.deciding,
-        "code": difference.source_line or None,
-        "left": json_with_elements(difference.left) if constant else difference.left_text,
-        "right": json_with_elements(difference.right) if constant else difference.right_text,
-        "likeness": difference.likeness or None,
-        "detail": difference.detail or None,
-        "effect": difference.effect.value,
-    }
-
-
-def _demonstration_json(demonstration: Demonstration) -> dict[str, Any]:
-    tipped = demonstration.tipped
-    return {
-        "method": demonstration.method or None,
-        "verdict": demonstration.verdict or None,
-        "text": demonstration.text,
-        "reruns": demonstration.reruns,
-        "minimal": demonstration.is_minimal,
-        "bit_identical": demonstration.bit_identical,
-        "amplification": json_number(demonstration.amplification),
-        "tipped": None if tipped is None else {**asdict(tipped), "entry": list(tipped.entry)},
-    }
+def _json(value: Any) -> Any:
+    """A record, a list of records, or one element."""
+    if isinstance(value, Cause):
+        return _cause_json(value)
+    if isinstance(value, list | tuple):
+        return [_json(item) for item in value]
+    if type(value) not in _KEYS:
+        return value.value if isinstance(value, Enum) else value if isinstance(value, dict) else json_element(value)
+    entries: dict[str, Any] = {}
+    special = _SPECIAL[type(value)](value) if type(value) in _SPECIAL else {}
+    for item in _KEYS[type(value)].split():
+        key, _, path = item.rstrip("?!").partition("=")
+        content = special.get(key) if key in special else value
+        for attribute in () if key in special else (path or key).split("."):
+            content = getattr(content, attribute)
+        content = json_with_elements(content) if item.endswith("!") else _json(content)
+        entries[key] = content or None if item.endswith("?") else content
+    return entries
 
 
 def _cause_json(cause: Cause) -> dict[str, Any] | None:
     if cause.source is None:
         return None
-    return {**_difference_json(cause.source), "remark": cause.remark or None, "code": cause.reader_source_line or None}
+    return {**_json(cause.source), "remark": cause.remark or None, "code": cause.reader_source_line or None}
 
 
-def _trip_difference_json(trips: TripDifference) -> dict[str, Any]:
+def _comparison_entries(comparison: Comparison) -> dict[str, Any]:
+    cause, error = comparison.cause, comparison.error
+    outputs = {
+        "compared": comparison.compared_outputs,
+        "other_values": comparison.compared_values,
+        "differing": _json(comparison.outputs),
+        "node": None if cause is None else _json(cause.node),
+        "source": None if cause is None else _json(cause),
+    }
+    if error is None:
+        return {"outputs": outputs}
+    location = {name: getattr(error, name) for name in ("node", "op_type", "loop", "iteration")}
+    return {"outputs": outputs, "error": {"text": error_text(error), **location}}
+
+
+def _loop_entries(loop: LoopFindings) -> dict[str, Any]:
+    growth = loop.growth
     return {
-        "entry": list(trips.entry),
-        "left": trips.left,
-        "right": trips.right,
-        "left_ended": None if trips.left_ended is None else trips.left_ended.value,
-        "right_ended": None if trips.right_ended is None else trips.right_ended.value,
-        "entries": trips.entries,
-        "because": trips.explanation or None,
-        "reasons": [_reason_json(reason) for reason in trips.reasons],
+        "matched_by": match_method_name(loop.match_method),
+        "matched_values": [
+            {"left": a, "right": b, "by": match_method_name(method)} for a, b, method in loop.renamed_values
+        ],
+        "trip_count": {"left": loop.left_trips, "right": loop.right_trips},
+        "growth": {
+            "first_beyond": growth.first_beyond,
+            "largest": json_number(growth.largest),
+            "factor": json_number(growth.factor),
+            "points": [[p.first, p.last, json_number(p.absolute), json_number(p.relative)] for p in growth.points],
+        },
     }
 
 
-def _reason_json(reason: DivergenceReason) -> dict[str, str]:
-    return {"rule": reason.rule, "text": reason.text}
+def _static_entries(item: StaticDifference) -> dict[str, Any]:
+    if item.delta is None:
+        return {"left": item.left_text, "right": item.right_text}
+    return {"left": json_with_elements(item.left), "right": json_with_elements(item.right)}
 
 
-def _failure_json(failure: PeerFailure) -> dict[str, Any]:
+def _node_entries(node: NodeDifference) -> dict[str, Any]:
+    is_known = node.origin != UNKNOWN_ORIGIN
     return {
-        "what": failure.kind,
-        "where": failure.activity,
-        "text": failure.text,
-        "reasons": [_reason_json(reason) for reason in failure.reasons],
-    }
-
-
-def _node_json(node: NodeDifference) -> dict[str, Any]:
-    return {
-        "node": node.node,
-        "output": node.name,
-        "op_type": node.op_type,
         "other": {"node": node.other, "op_type": node.other_op_type},
-        "code": _origin_json(node),
+        "code": {"text": node.source_line or None, **_json(node.origin)} if is_known else None,
         "inputs": {name: json_with_elements(value) for name, value in node.inputs},
-        "difference": _difference_json(node.difference),
     }
 
 
-def _origin_json(node: NodeDifference) -> dict[str, Any] | None:
-    """The origin of the node, if known."""
-    origin = node.origin
-    if origin == UNKNOWN_ORIGIN:
-        return None
-    return {
-        "text": node.source_line or None,
-        "file": origin.file or None,
-        "line": origin.line or None,
-        "function": origin.function or None,
-        "scopes": list(origin.scopes),
-        "framework_node": origin.framework_node or None,
-        "traced": origin.traced or None,
-    }
-
-
-def _difference_json(difference: Difference) -> dict[str, Any]:
-    delta = difference.delta
-    return {
-        "role": difference.role,
-        "left_name": difference.name,
-        "right_name": difference.other,
-        "loop": difference.loop or None,
-        "entry": list(difference.entry),
-        "iteration": difference.iteration,
-        "kind": delta.kind,
-        "text": delta.text or None,
-        "index": list(delta.worst_index),
-        "left_element": json_element(delta.left),
-        "right_element": json_element(delta.right),
-        "max_absolute": json_number(delta.absolute),
-        "max_relative": json_number(delta.relative),
-        "count": delta.count,
-        "size": delta.size,
-        "step": json_number(difference.step) if difference.step else None,
-        "left": json_with_elements(difference.left),
-        "right": json_with_elements(difference.right),
-        "made_at": difference.source or None,
-        "made_by": difference.maker or None,
-    }
+#: By type of record what is not just one of its attributes.
+_SPECIAL: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Comparison: _comparison_entries,
+    LoopFindings: _loop_entries,
+    StaticDifference: _static_entries,
+    NodeDifference: _node_entries,
+}
