@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...runtime.api_boundary import public
@@ -22,12 +22,11 @@ from .reference_match.reference_comparison import compare_reference
 from .reference_match.track_candidates import input_tracks
 from .report import text_report
 from .report.findings import Comparison, Difference, LoopFindings, Verdict
-from .running.boundary_merge import ComparisonOptions, compare_sides
-from .running.loop_matching import find_unknown_name
+from .running.boundary_merge import ComparisonOptions
 from .running.map_inputs import map_inputs
-from .running.recorded_model import recorded_model
+from .running.recorded_model import compare_runs
 from .running.sides import ComparisonSide, ModelSide, TraceSide, open_side
-from .running.stateful_unroll import requests_as_loop
+from .running.stateful_unroll import requests_as_loops
 from .running.value_comparison import Tolerance
 
 
@@ -309,16 +308,14 @@ def _compare_sources(
         return _compare_two_runs(sources, inputs, options, limit)
     if not is_run[0]:
         sources = sources[::-1]
-        options = ComparisonOptions(
-            options.tolerance, {right_name: left_name for left_name, right_name in options.names.items()}, options.loops
-        )
+        options = replace(options, names={other: name for name, other in options.names.items()})
     source, other = sources
     assert isinstance(source, Model | TraceSide)
     reference = _reference(other, source, inputs, limit)
-    side: ComparisonSide = (
-        source if isinstance(source, TraceSide) else _model_side(source, reference, inputs, options, limit)
-    )
-    return compare_reference(side, reference, options)
+    if isinstance(source, Model):
+        values = inputs_for(source, reference, options.names) if inputs is None else inputs
+        source = ModelSide(source, values, limit)
+    return compare_reference(source, reference, options)
 
 
 def _reference(
@@ -336,13 +333,6 @@ def _reference(
         return run_torch_reference(other.program, model_inputs, max_iterations=limit)
     assert isinstance(other, Reference)
     return other
-
-
-def _model_side(
-    model: Model, reference: Reference, inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
-) -> ComparisonSide:
-    """The model with the given inputs, or else with those of the reference."""
-    return ModelSide(model, inputs_for(model, reference, options.names) if inputs is None else inputs, limit)
 
 
 def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> dict[str, Data]:
@@ -365,8 +355,7 @@ def _compare_two_runs(
     left, right = sources
     traces = [source for source in sources if isinstance(source, TraceSide)]
     if isinstance(left, Model) and isinstance(right, Model):
-        inv = {right_name: left_name for left_name, right_name in options.names.items()}
-        left, right = requests_as_loop(left, right, inv) or left, requests_as_loop(right, left, options.names) or right
+        left, right = requests_as_loops(left, right, options.names)
     run_inputs = inputs
     if traces:
         if inputs is not None:
@@ -379,11 +368,4 @@ def _compare_two_runs(
         elif isinstance(source, Model):
             values = run_inputs or {}
             sides.append(ModelSide(source, map_inputs(values, source, options.names) if k else values, limit))
-    unknown = find_unknown_name(sides[0], sides[1], options.names)
-    if unknown is not None:
-        name, reason = unknown
-        raise UsageError(f"{name}={options.names[name]}: {reason}")
-    first, second = sides
-    if isinstance(first, TraceSide) and isinstance(second, ModelSide):
-        first = recorded_model(first, options, limit) or first
-    return compare_sides(first, second, options)
+    return compare_runs(sides[0], sides[1], options, limit)

@@ -14,8 +14,7 @@ from loopdbg.debugger.compare.reference_match.reference_comparison import compar
 from loopdbg.debugger.compare.reference_match.value_locations import LocationIndex, ValueLocation
 from loopdbg.debugger.compare.report.findings import Comparison
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
-from loopdbg.debugger.compare.running.iteration_stream import iterate_side
-from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.compare.running.sides import ModelSide, iterate_side, iteration_key
 from loopdbg.debugger.reference.reference import Key, Reference, Track
 from loopdbg.debugger.reference.reference_files import read_reference_file
 
@@ -26,12 +25,12 @@ def record_reference(model: loopdbg.Model, inputs: Mapping[str, Any]) -> list[tu
     layout = LocationIndex(model.graph, side.loops)
     values: dict[ValueLocation, dict[Key, Any]] = {spot: {} for spot in layout.locations.values() if not spot.role}
     wanted = {path: [spot.value for spot in values if spot.path == path] for path in layout.loops}
-    for step in iterate_side(side, wanted):
+    for boundary, reader in iterate_side(side, wanted):
         for spot, result in values.items():
-            if spot.path == step.loop and (step.iteration >= 0 or not step.loop):
-                is_present, data = step.reader.read(spot.value)
+            if spot.path == boundary.loop and (boundary.iteration or not boundary.loop):
+                is_present, data = reader.read(spot.value)
                 if is_present:
-                    result[step.key] = data
+                    result[iteration_key(boundary)] = data
     return [(spot, Track(spot.name, outcome)) for spot, outcome in values.items() if outcome]
 
 

@@ -8,7 +8,7 @@ execution order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,15 +49,16 @@ class RangeMonitor:
         self._dtype = dtype_by_name(dtype)
         self.headroom = BodyHeadroom(side, dtype, largest_finite_number(dtype))
 
-    def check_iteration(self, entry: tuple[int, ...], iteration: int, left: ValueReader, right: ValueReader) -> None:
-        """Test the results of an iteration."""
+    def check_iteration(self, entry: tuple[int, ...], iteration: int, readers: Sequence[ValueReader | None]) -> None:
+        """Test the results of an iteration. ``readers``: of both sides."""
         headroom = self.headroom
-        if self._read_count >= _MAX_TESTED_RESULTS:
-            headroom.untested_from_iteration = (
-                iteration if headroom.untested_from_iteration is None else headroom.untested_from_iteration
-            )
+        narrow, broad = readers[headroom.side], readers[1 - headroom.side]
+        if narrow is None or broad is None:
             return
-        narrow, broad = (left, right) if headroom.side == 0 else (right, left)
+        if self._read_count >= _MAX_TESTED_RESULTS:
+            if headroom.untested_from_iteration is None:
+                headroom.untested_from_iteration = iteration
+            return
         for result in self._main_graph_results:
             self._test_result(result, entry, None, narrow, broad)
         self._main_graph_results = []

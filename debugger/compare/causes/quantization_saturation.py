@@ -36,8 +36,13 @@ class SaturationMonitor:
         """The saturation of each node, in execution order."""
         return [self._saturations[node] for node in self._nodes if node in self._saturations]
 
-    def check_iteration(self, entry: tuple[int, ...], iteration: int | None, reader: ValueReader) -> None:
-        """Test the quantised values of an iteration; None: of the main graph."""
+    def check_iteration(
+        self, entry: tuple[int, ...], iteration: int | None, readers: Sequence[ValueReader | None]
+    ) -> None:
+        """Test the quantised values of an iteration; None: of the main graph. ``readers``: of both sides."""
+        reader = readers[self._side]
+        if reader is None:
+            return
         for node in self._nodes:
             inputs = [_read(reader, value) for value in node.inputs[:3]]
             output = None if node.outputs[0] is None else _read(reader, node.outputs[0])

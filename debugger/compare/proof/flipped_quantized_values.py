@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from ....runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, Value, bodies, own_nodes
+from ....runtime.graph import MAIN, Array, Graph, Loop, Node, Operation, Value, own_nodes, walk
 from ..report.findings import TippedValue
 from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare, dtype_kind
@@ -36,8 +36,10 @@ class TippedValueSearch:
         self._sides = left, right
         self._twins = twins
         self._paths = paths or {}
-        self._graphs = {MAIN: left.model.graph, **_loop_bodies(left.model.graph, MAIN)}
-        self._by_graph = {path: list(_quantizers(graph)) for path, graph in self._graphs.items()}
+        self._graphs = {MAIN: left.model.graph, **{plan.path: plan.loop.body for plan in left.model.plan.loops}}
+        self._by_graph = {
+            path: [node for node in own_nodes(graph) if _is_quantizer(node)] for path, graph in self._graphs.items()
+        }
 
     def find(self) -> TippedValue | None:
         """The first one in execution order; None if there is none, or the runs do not have the same boundaries."""
@@ -110,7 +112,7 @@ class TippedValueSearch:
 
 def has_quantizers(graph: Graph) -> bool:
     """Whether a graph, or one inside it, has values that are whole numbers of steps."""
-    return any(any(_quantizers(inner)) for inner in (graph, *_loop_bodies(graph, MAIN).values()))
+    return any(map(_is_quantizer, walk(graph)))
 
 
 def _tipped_count(node: Operation, left: Any, right: Any) -> int:
@@ -123,19 +125,5 @@ def _tipped_count(node: Operation, left: Any, right: Any) -> int:
     return int(differing.size) if bool((differing <= step * 1.5).all()) else 0
 
 
-def _quantizers(graph: Graph) -> Iterator[Operation]:
-    for node in own_nodes(graph):
-        if isinstance(node, Operation) and node.op_type in _QUANTIZERS and not node.is_custom_operator:
-            yield node
-
-
-def _loop_bodies(graph: Graph, path: str) -> dict[str, Graph]:
-    """The bodies of loops by path."""
-    bodies_by_path: dict[str, Graph] = {}
-    for node in graph.nodes:
-        for _, inner in bodies(node):
-            own = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
-            if isinstance(node, Loop):
-                bodies_by_path[own] = inner
-            bodies_by_path.update(_loop_bodies(inner, own))
-    return bodies_by_path
+def _is_quantizer(node: Node) -> TypeGuard[Operation]:
+    return isinstance(node, Operation) and node.op_type in _QUANTIZERS and not node.is_custom_operator

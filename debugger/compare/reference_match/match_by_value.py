@@ -10,15 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...reference.reference import Track
-from ..running.sides import ComparisonSide
+from ..running.sides import ModelSide, TraceSide
 from ..running.value_comparison import Tolerance
-from .track_candidates import TrackCandidate, forms_by_depth
+from .track_candidates import TrackCandidate
 from .track_forms import has_unknown_axes, iterations_by_entry
-from .value_agreement import AgreementScore, TrackQuery, ValueAgreement
+from .value_agreement import AgreementScore, ValueAgreement
 from .value_locations import LocationIndex, ValueLocation
 
-#: Sampled iterations of each loop, and the most candidates compared in all iterations.
-_SAMPLED_ITERATIONS = 8
+#: The most candidates compared in all iterations.
 _MAX_FOLLOWED_CANDIDATES = 16
 #: This many completely equal iterations are no coincidence, even if others differ.
 _MIN_AGREEING_ITERATIONS = 3
@@ -29,38 +28,30 @@ class ValueMatcher:
 
     def __init__(
         self,
-        side: ComparisonSide,
+        side: ModelSide | TraceSide,
         layout: LocationIndex,
         tracks: Mapping[int, tuple[Track, Sequence[TrackCandidate] | None]],
         tolerance: Tolerance,
     ) -> None:
-        depths = sorted({loc.depth for loc in layout.locations.values()})
-        self._tracks = {k: track for k, (track, _) in tracks.items()}
-        self._allowed_by_track = {
-            k: None if pool is None else {c.location: c for c in pool} for k, (_, pool) in tracks.items()
-        }
-        queries = {
-            k: TrackQuery(track, forms_by_depth(layout, track, depths), self._allowed_by_track[k])
-            for k, track in self._tracks.items()
-        }
-        self._agreement = ValueAgreement(side, layout, queries, tolerance)
+        self.agreement = ValueAgreement(side, layout, tracks, tolerance)
+        self._tracks = self.agreement.tracks
         #: The best candidates of a track that no value matches everywhere.
         self._best_scores: dict[int, Sequence[AgreementScore]] = {}
         self._scan_outputs = {scan.outer for loop in layout.loops.values() for scan in loop.scan_outputs}
 
     def find(self, used: Collection[ValueLocation]) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
         """The value of each track, and the reason for unmatched tracks. ``used``: locations that are already paired."""
-        self._agreement.sample(_SAMPLED_ITERATIONS)
+        self.agreement.sample()
         exact = {k: self._exact_matches(k) for k in self._tracks}
         # Values that are equal in a few iterations may differ later.
         ambiguous = {k: hits[:_MAX_FOLLOWED_CANDIDATES] for k, hits in exact.items() if len(hits) > 1}
         if ambiguous:
-            self._agreement.compare_all_iterations(ambiguous)
+            self.agreement.compare_all_iterations(ambiguous)
             exact |= {k: [score for score in hits if score.agrees_everywhere] or hits for k, hits in ambiguous.items()}
         return self._assign(exact, {*used})
 
     def _exact_matches(self, k: int) -> list[AgreementScore]:
-        matches = [score for score in self._agreement.scores[k].values() if score.agrees_everywhere]
+        matches = [score for score in self.agreement.scores[k].values() if score.agrees_everywhere]
         return sorted(matches, key=lambda score: self._rank(score.candidate))
 
     def _rank(self, candidate: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
@@ -74,7 +65,7 @@ class ValueMatcher:
     def _is_plausible(self, candidate: TrackCandidate) -> bool:
         if not (candidate.location.depth and has_unknown_axes(candidate.track)):
             return True
-        trips = self._agreement.trips.get(candidate.location.path, {})
+        trips = self.agreement.trips.get(candidate.location.path, {})
         return all(
             count - trips.get(entry, count) in _allowed_extra_rows(candidate)
             for entry, count in iterations_by_entry(candidate.form).items()
@@ -83,7 +74,7 @@ class ValueMatcher:
     def _is_likely_match(self, candidate: TrackCandidate) -> bool:
         """Whether a partly matching value can be the track: operands may equal results while the state is zero."""
         if candidate.location.role and candidate.track.role != "carried":
-            trips = self._agreement.trips.get(candidate.location.path, {})
+            trips = self.agreement.trips.get(candidate.location.path, {})
             counts = iterations_by_entry(candidate.form).items()
             return candidate.location.role == "carried" and all(
                 count == trips.get(entry, 0) + 1 for entry, count in counts
@@ -91,7 +82,7 @@ class ValueMatcher:
         return self._is_plausible(candidate)
 
     def _distinct_contents(self, scores: Sequence[AgreementScore]) -> set[int | None]:
-        return {self._agreement.content_hashes.get(score.candidate.location) for score in scores}
+        return {self.agreement.content_hashes.get(score.candidate.location) for score in scores}
 
     def _assign(
         self, exact: Mapping[int, list[AgreementScore]], used: set[ValueLocation]
@@ -123,17 +114,17 @@ class ValueMatcher:
         """Whether no unpaired node computes the same values, and coincidence is excluded."""
         ties = exact or self._best_scores.get(k, ())
         locations = [score.candidate.location for score in ties if not score.candidate.location.role]
-        sure = bool(exact) or not ties or self._agreement.scores[k][pick.location].agreed >= _MIN_AGREEING_ITERATIONS
+        sure = bool(exact) or not ties or self.agreement.scores[k][pick.location].agreed >= _MIN_AGREEING_ITERATIONS
         return sure and all(loc in used for loc in locations)
 
     def _best_candidate(self, k: int, used: Collection[ValueLocation]) -> TrackCandidate | str:
         """The best value of a track that no value matches everywhere, or the reason why there is none."""
-        allowed = self._allowed_by_track[k]
+        allowed = self.agreement.allowed[k]
         if allowed:
             # The name matches.
             return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -self._share(k, s.location)))
-        scores = [s for loc, s in self._agreement.scores[k].items() if loc not in used]
-        if not self._agreement.any_had_same_shape_and_kind(k):
+        scores = [s for loc, s in self.agreement.scores[k].items() if loc not in used]
+        if not self.agreement.any_had_same_shape_and_kind(k):
             return "no value of the model has its shape and dtype"
         likely = [s for s in scores if s.is_significant and self._is_likely_match(s.candidate)]
         if not likely:
@@ -147,11 +138,7 @@ class ValueMatcher:
         return best[0].candidate
 
     def _share(self, k: int, loc: ValueLocation) -> float:
-        return self._agreement.scores[k][loc].agreeing_share if loc in self._agreement.scores[k] else -1.0
-
-    def had_same_shape_and_kind(self, k: int, loc: ValueLocation) -> bool:
-        """Whether a value had the shape and dtype kind of a track in any iteration."""
-        return self._agreement.had_same_shape_and_kind(k, loc)
+        return self.agreement.scores[k][loc].agreeing_share if loc in self.agreement.scores[k] else -1.0
 
 
 def _allowed_extra_rows(candidate: TrackCandidate) -> tuple[int, ...]:

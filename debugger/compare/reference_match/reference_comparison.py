@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ....runtime.input_validation import Data
 from ....runtime.model import Model
 from ....runtime.text import did_you_mean
 from ...reference.reference import Key, Reference, Track
-from ..causes.divergence_frontier import DivergenceSearch, cause_from_search
+from ...session.boundary import Boundary
 from ..proof.value_substitution import with_substituted_value
 from ..report.findings import (
     Cause,
@@ -26,12 +26,13 @@ from ..report.findings import (
     Verdict,
 )
 from ..running.boundary_merge import ComparisonOptions
-from ..running.iteration_stream import IterationRecord, iterate_side
 from ..running.loop_matching import match_loops, select_loop_pairs
 from ..running.output_comparison import outputs_by_name
 from ..running.runtime_deviations import FoundDeviation, find_deviation
-from ..running.sides import ComparisonSide, ModelSide, TraceSide
+from ..running.sides import ModelSide, TraceSide, iterate_side, iteration_key
 from ..running.value_comparison import compare
+from ..running.value_readers import ValueReader
+from .divergence_search import ComparedTrack, find_root_cause
 from .effective_precision import stored_precision
 from .track_candidates import TrackCandidate, input_tracks
 from .track_forms import iterations_by_entry, scan_elements_by_iteration
@@ -42,20 +43,17 @@ from .value_locations import LocationIndex, ValueLocation
 _MAX_SUBSTITUTED = 3
 
 
-def compare_reference(side: ComparisonSide, reference: Reference, options: ComparisonOptions) -> Comparison:
+def compare_reference(side: ModelSide | TraceSide, reference: Reference, options: ComparisonOptions) -> Comparison:
     """Compare a run with a reference: its values, its trip counts if it has any, and the outputs.
 
     The first difference is the first in execution order. ``options.names``: names of loops or values of the model with
     their names in the reference.
 
     Raises:
-        UsageError: the side has no loop graph, or a name is unknown.
+        UsageError: a name is unknown.
         ExecutionError, LimitError: the model does not run.
     """
-    if side.graph is None:
-        raise UsageError(f"{side.label}: it does not tell its loop graph, so that no reference can be compared with it")
-    if isinstance(side, ModelSide | TraceSide):
-        side.report_progress(options.on_tick, leads=True)
+    side.report_progress(options.on_tick, leads=True)
     if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
         options = replace(options, tolerance=replace(options.tolerance, reordered_sums=True))
     layout = LocationIndex(side.graph, side.loops)
@@ -94,7 +92,9 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     return result
 
 
-def _find_deviation(side: ComparisonSide, reference: Reference, options: ComparisonOptions) -> FoundDeviation | None:
+def _find_deviation(
+    side: ModelSide | TraceSide, reference: Reference, options: ComparisonOptions
+) -> FoundDeviation | None:
     """A rule by which the reference departs from the model as a whole."""
     if not isinstance(side, ModelSide):
         return None
@@ -118,36 +118,12 @@ def _check_names(layout: LocationIndex, reference: Reference, options: Compariso
                 raise UsageError(f"{name}={other}: {label} has no '{item}'{did_you_mean(item, sorted(known_names))}")
 
 
-@dataclass(eq=False)
-class _ComparedTrack:
-    """One track that is compared during the run. ``name``: the name of the value in the report."""
-
-    candidate: TrackCandidate
-    track: Track
-    location: ValueLocation
-    role: str
-    name: str
-    #: The numbers of compared iterations and of iterations that the reference lacks.
-    compared: int = 0
-    missing: int = 0
-    #: Whether the final value of a loop was compared.
-    compared_at_end: bool = False
-    #: Differences beyond the tolerance by iteration.
-    differences: dict[Key, Difference] = field(default_factory=dict)
-
-    @property
-    def requires_exact_shape(self) -> bool:
-        """Whether axes of length 1 count: a node converted from one node of a program has its shape. [256,1,64] has the
-        numbers of [1,256,64] in the same order, but its readers compute something else."""
-        return self.candidate.method in ("metadata", "position")
-
-
 class _ReferenceRun:
     """One run of a side, compared with the paired tracks."""
 
     def __init__(
         self,
-        side: ComparisonSide,
+        side: ModelSide | TraceSide,
         layout: LocationIndex,
         reference: Reference,
         pairing: TrackPairing,
@@ -159,7 +135,7 @@ class _ReferenceRun:
         self.selected_loops = loops
         self.result = Comparison("reference", side.label, reference.label)
         self.compared_tracks = list(self._make_compared_tracks())
-        self.by_loop: dict[str, list[_ComparedTrack]] = {}
+        self.by_loop: dict[str, list[ComparedTrack]] = {}
         for track in self.compared_tracks:
             self.by_loop.setdefault(track.location.path, []).append(track)
         self.findings: dict[str, LoopFindings] = {}
@@ -168,9 +144,9 @@ class _ReferenceRun:
         #: Loop -> entry -> iterations so far.
         self.counts: dict[str, dict[Key, int]] = {}
         self.stopped_by: dict[str, dict[Key, StoppedBy]] = {}
-        self.first_difference: tuple[tuple[int, ...], _ComparedTrack, Difference] | None = None
+        self.first_difference: tuple[tuple[int, ...], ComparedTrack, Difference] | None = None
 
-    def _make_compared_tracks(self) -> Iterator[_ComparedTrack]:
+    def _make_compared_tracks(self) -> Iterator[ComparedTrack]:
         """The paired tracks; scan outputs are also compared per iteration as the results that they collect."""
         pairs = [c for c in self.pairing.candidates if c.location.path in self.selected_loops or not c.location.path]
         if self.options.loops:
@@ -184,16 +160,16 @@ class _ReferenceRun:
                     form = scan_elements_by_iteration(c.form, scan) if scan.outer is c.location.value else None
                     if form is not None and loc is not None and loc.value not in used:
                         used.add(loc.value)
-                        yield _ComparedTrack(c, form, loc, "scan", scan.outer.name)
+                        yield ComparedTrack(c, form, loc, "scan", scan.outer.name)
 
-    def _make_compared_track(self, candidate: TrackCandidate, track: Track, loc: ValueLocation) -> _ComparedTrack:
+    def _make_compared_track(self, candidate: TrackCandidate, track: Track, loc: ValueLocation) -> ComparedTrack:
         edges = [] if loc.loop is None else loc.loop.back_edges
         edge = next((edge for edge in edges if loc.value in (edge.param, edge.result)), None)
         if edge is not None:
-            return _ComparedTrack(candidate, track, loc, "carried", edge.param.name)
+            return ComparedTrack(candidate, track, loc, "carried", edge.param.name)
         output = next((name for name, value in outputs_by_name(self.layout.graph).items() if value is loc.value), None)
         role = {"sliced": "sliced input", "iteration": "iteration number"}.get(loc.role, loc.role)
-        return _ComparedTrack(candidate, track, loc, "output" if output else role or "result", output or loc.name)
+        return ComparedTrack(candidate, track, loc, "output" if output else role or "result", output or loc.name)
 
     def _reference_loop_name(self, path: str) -> str:
         """The name of a loop in the reference; empty if unknown."""
@@ -218,22 +194,17 @@ class _ReferenceRun:
     def run(self) -> None:
         """Run the side to its end."""
         values = {path: [track.location.value for track in self.by_loop.get(path, ())] for path in self.layout.loops}
-        for step in iterate_side(
-            self.side, {path: locations for path, locations in values.items() if path in self.selected_loops}
-        ):
-            if step.loop:
-                self._count_iteration(step)
-            self._compare_iteration(step)
+        for boundary, reader in iterate_side(self.side, {path: values[path] for path in self.selected_loops}):
+            if boundary.loop:
+                self.counts.setdefault(boundary.loop, {})[boundary.entry] = boundary.iteration
+                if boundary.ended is not None:
+                    self.stopped_by.setdefault(boundary.loop, {})[boundary.entry] = boundary.ended
+            self._compare_iteration(boundary, reader)
 
-    def _count_iteration(self, step: IterationRecord) -> None:
-        self.counts.setdefault(step.loop, {})[step.entry] = step.iteration + 1
-        if step.stopped_by is not None:
-            self.stopped_by.setdefault(step.loop, {})[step.entry] = step.stopped_by
-
-    def _compare_iteration(self, step: IterationRecord) -> None:
+    def _compare_iteration(self, boundary: Boundary, reader: ValueReader) -> None:
         differences = IterationDifferences()
-        for track in self.by_loop.get(step.loop, ()):
-            for key, a in self._values_at(track, step):
+        for track in self.by_loop.get(boundary.loop, ()):
+            for key, a in self._values_at(track, boundary, reader):
                 if key not in track.track.values:
                     track.missing += 1
                     continue
@@ -243,23 +214,23 @@ class _ReferenceRun:
                 differences.add(delta)
                 if delta.kind:
                     self._add_difference(track, key, a, b, delta)
-        findings = self._loop_findings(step.loop) if differences.compared else None
+        findings = self._loop_findings(boundary.loop) if differences.compared else None
         if findings is not None:
-            findings.add_iteration(step.iteration, differences)
+            findings.add_iteration(boundary.iteration - 1, differences)
 
-    def _values_at(self, track: _ComparedTrack, step: IterationRecord) -> Iterator[tuple[Key, Any]]:
+    def _values_at(self, track: ComparedTrack, boundary: Boundary, reader: ValueReader) -> Iterator[tuple[Key, Any]]:
         """The values of one location after an iteration, with their keys; carried values also at the end of a loop."""
-        loc = track.location
-        if step.iteration >= 0 or not step.loop:
-            is_known, data = step.reader.read(loc.value)
-            if is_known or (loc.branch and step.key in track.track.values):
-                yield step.key, data
-        next_key = (*step.entry, step.iteration + 1)
-        if step.stopped_by is not None and loc.value in step.carried and next_key in track.track.values:
+        loc, key = track.location, iteration_key(boundary)
+        if boundary.iteration or not boundary.loop:
+            is_known, data = reader.read(loc.value)
+            if is_known or (loc.branch and key in track.track.values):
+                yield key, data
+        next_key = (*boundary.entry, boundary.iteration)
+        if boundary.ended is not None and loc.role == "carried" and next_key in track.track.values:
             track.compared_at_end = True
-            yield next_key, step.carried[loc.value]
+            yield next_key, boundary.carried[loc.name]
 
-    def _add_difference(self, compared: _ComparedTrack, key: Key, a: Data, b: Data, delta: Any) -> None:
+    def _add_difference(self, compared: ComparedTrack, key: Key, a: Data, b: Data, delta: Any) -> None:
         # The input of an iteration was computed by the previous one.
         iteration = key[-1] - (compared.location.role == "carried") if key else None
         track = compared.track
@@ -331,7 +302,7 @@ class _ReferenceRun:
         text += " iteration, everything that was compared is the same"
         return Demonstration("values", text, len(names), is_minimal=len(names) == 1)
 
-    def _replacement_values(self, compared: _ComparedTrack) -> tuple[Value, list[Any]] | None:
+    def _replacement_values(self, compared: ComparedTrack) -> tuple[Value, list[Any]] | None:
         """The result of a node that a track replaces, and its rows in the order of execution."""
         location, values = compared.location, compared.track.values
         edges = [] if location.loop is None else location.loop.back_edges
@@ -468,55 +439,14 @@ class _ReferenceRun:
     def _find_causes(self) -> None:
         """Find the cause of the first difference of each loop, or else of the outputs."""
         for findings in self.result.loops:
-            t = next((t for t in self.compared_tracks if findings.first in t.differences.values()), None)
-            if findings.first is not None and t is not None:
-                findings.cause = self._root_cause(t, findings.first)
-        first = None if self.first_difference is None else self.first_difference[1]
-        if first is not None and not first.location.path and self.first_difference is not None:
-            self.result.first_output, self.result.cause = (
-                self.first_difference[2],
-                self._find_cause(first, self.first_difference[2]),
-            )
+            if findings.first is not None:
+                findings.cause = self._root_cause(findings.first)
+        if self.first_difference is not None and not self.first_difference[1].location.path:
+            self.result.first_output = self.first_difference[2]
+            self.result.cause = self._root_cause(self.first_difference[2])
 
-    def _root_cause(self, track: _ComparedTrack, first: Difference) -> Cause | None:
-        """The root cause of a difference: if another differing value causes it, the cause of that one."""
-        cause = self._find_cause(track, first)
-        if cause is None or cause.source is None:
-            return cause
-        source_track = next(item for item in self.compared_tracks if cause.source in item.differences.values())
-        root = self._root_cause(source_track, cause.source)
-        return cause if root is None else replace(root, source=cause.source)
-
-    def _find_cause(self, compared: _ComparedTrack, first: Difference) -> Cause | None:
-        key = next(key for key, difference in compared.differences.items() if difference is first)
-        branch = compared.location.branch
-        if branch is not None and first.left is None and first.delta.kind == "kind":
-            condition = branch.inputs[0]
-            suffix = "" if condition is None else f", by its condition '{condition.name}'"
-            return Cause(remark=f"the If '{branch.name}' takes the other branch here{suffix}")
-        tracks = {item.location.value: item for item in self.compared_tracks}
-        position = compared.location.order_in_iteration(key)
-
-        def known(value: Value, k: Key) -> bool:
-            t = tracks.get(value)
-            if t is None or not (t.compared and t.candidate.is_unambiguous) or k not in t.track.values:
-                return False
-            return t.location.order_in_iteration(k) < position
-
-        def differs(value: Value, k: Key) -> Difference | None:
-            return tracks[value].differences.get(k)
-
-        search = DivergenceSearch(self.layout, known, differs)
-        search.search(compared.location, key)
-        reader = self._reader_for(compared.location, first)
-        return cause_from_search(
-            search, first, reader, {item.location.value: item.track.name for item in self.compared_tracks}
-        )
-
-    def _reader_for(self, loc: ValueLocation, first: Difference) -> Any:
-        if loc.path:
-            return None if first.iteration is None else self.side.reader_at(loc.path, first.entry, first.iteration)
-        return self.side.final_reader if isinstance(self.side, ModelSide) else None
+    def _root_cause(self, first: Difference) -> Cause | None:
+        return find_root_cause(self.side, self.layout, self.compared_tracks, first)
 
 
 def _restore_dtype(data: Data, template: Data) -> Data:

@@ -90,12 +90,6 @@ def _candidates_with_matching_role(track: Track, candidates: list[TrackCandidate
     return [candidate for candidate in candidates if (candidate.location.role == "carried") is is_input] or candidates
 
 
-def forms_by_depth(layout: LocationIndex, track: Track, depths: Sequence[int]) -> dict[int, Track]:
-    """The possible forms of a track by loop depth."""
-    forms = {depth: track_at_depth(track, depth) for depth in depths}
-    return {depth: form for depth, form in forms.items() if form is not None and form.values}
-
-
 def input_tracks(reference: Reference, inputs: Sequence[str], names: Mapping[str, str]) -> dict[str, Track]:
     """The tracks of model inputs, by the model's names."""
     tracks: dict[str, Track] = {}

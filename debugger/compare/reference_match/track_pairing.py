@@ -13,7 +13,7 @@ from ...reference.metadata_matching import match_by_metadata
 from ...reference.program_track import ProgramTrack
 from ...reference.reference import Matcher, Reference, Track
 from ..running.boundary_merge import ComparisonOptions
-from ..running.sides import ComparisonSide
+from ..running.sides import ModelSide, TraceSide
 from .match_by_value import ValueMatcher
 from .track_candidates import NameMatcher, TrackCandidate
 from .track_forms import track_at_depth
@@ -33,7 +33,7 @@ class TrackPairing:
 
 
 def pair_tracks(
-    side: ComparisonSide,
+    side: ModelSide | TraceSide,
     layout: LocationIndex,
     reference: Reference,
     tracks: Sequence[Track],
@@ -62,7 +62,11 @@ def pair_tracks(
 
 
 def _by_name_and_value(
-    side: ComparisonSide, layout: LocationIndex, tracks: list[Track], options: ComparisonOptions, result: TrackPairing
+    side: ModelSide | TraceSide,
+    layout: LocationIndex,
+    tracks: list[Track],
+    options: ComparisonOptions,
+    result: TrackPairing,
 ) -> None:
     matcher = NameMatcher(layout, options.names)
     if any(c.method == "metadata" for c in result.candidates):
@@ -85,7 +89,7 @@ def _by_name_and_value(
         others = [
             c
             for c in matcher.candidates(track)
-            if c.location not in used and search.had_same_shape_and_kind(k, c.location)
+            if c.location not in used and search.agreement.had_same_shape_and_kind(k, c.location)
         ]
         if others:
             result.candidates.append(others[0])

@@ -15,15 +15,13 @@ import numpy as np
 from ....runtime.graph import Loop
 from ...reference.program_track import ProgramTrack
 from ...reference.reference import Key, Reference
-from ..running.sides import ComparisonSide
+from ..running.sides import ModelSide, TraceSide
 from ..running.value_comparison import Tolerance
 from .track_candidates import TrackCandidate
 from .track_forms import track_depth
-from .value_agreement import AgreementScore, TrackQuery, ValueAgreement
+from .value_agreement import AgreementScore, ValueAgreement
 from .value_locations import LocationIndex, ValueLocation
 
-#: Sampled iterations of each loop.
-_SAMPLED_ITERATIONS = 8
 #: Common names for operators that models and PyTorch name differently.
 _OPERATOR_SYNONYMS = {
     "multiply": "mul",
@@ -52,7 +50,7 @@ class _UnrolledLoopMatch:
 
 
 def pair_unrolled_loops(
-    side: ComparisonSide,
+    side: ModelSide | TraceSide,
     layout: LocationIndex,
     reference: Reference,
     tracks: Sequence[ProgramTrack],
@@ -66,13 +64,8 @@ def pair_unrolled_loops(
     queried = {k: track for k, track in enumerate(tracks) if track_depth(track) in depths}
     if not queried:
         return []
-    search = ValueAgreement(
-        side,
-        layout,
-        {k: TrackQuery(track, {track_depth(track): track}, None) for k, track in queried.items()},
-        tolerance,
-    )
-    search.sample(_SAMPLED_ITERATIONS)
+    search = ValueAgreement(side, layout, {k: (track, None) for k, track in queried.items()}, tolerance)
+    search.sample()
     folds: dict[str, dict[int, ProgramTrack]] = {}
     for k, track in queried.items():
         folds.setdefault(track.loop, {})[k] = track

@@ -15,12 +15,15 @@ import numpy as np
 from ....runtime.graph import Array
 from ....runtime.input_validation import Data
 from ...reference.reference import Key, Track
-from ..running.iteration_stream import IterationRecord, iterate_side
-from ..running.sides import ComparisonSide
+from ..running.sides import ModelSide, TraceSide, iterate_side, iteration_key
 from ..running.value_comparison import Tolerance, compare, dtype_kind
+from ..running.value_readers import ValueReader
 from .track_candidates import TrackCandidate
+from .track_forms import track_at_depth
 from .value_locations import LocationIndex, ValueLocation
 
+#: Sampled iterations of each loop.
+_SAMPLED_ITERATIONS = 8
 #: Elements of a tensor that are probed first.
 _PROBE_ELEMENTS = 64
 #: The minimum of distinct equal numbers that excludes coincidence: of floats, and of other dtypes.
@@ -53,27 +56,26 @@ class AgreementScore:
         return len(self.distinct_numbers) >= self.min_distinct_numbers and self.agreed > 0
 
 
-@dataclass(frozen=True)
-class TrackQuery:
-    """A track to match, its forms by loop depth, and its candidates if its name is ambiguous; None: all
-    values."""
-
-    track: Track
-    forms_by_depth: Mapping[int, Track]
-    allowed_candidates: Mapping[ValueLocation, TrackCandidate] | None
-
-
 class ValueAgreement:
-    """Computes the agreement of values with tracks."""
+    """Computes the agreement of values with tracks. ``tracks``: each with its candidates if its name is ambiguous, or
+    None for all values."""
 
     def __init__(
         self,
-        side: ComparisonSide,
+        side: ModelSide | TraceSide,
         layout: LocationIndex,
-        tracks: Mapping[int, TrackQuery],
+        tracks: Mapping[int, tuple[Track, Sequence[TrackCandidate] | None]],
         tolerance: Tolerance,
     ) -> None:
-        self._side, self._layout, self._tracks, self._tolerance = side, layout, tracks, tolerance
+        self._side, self._layout, self._tolerance = side, layout, tolerance
+        self.tracks = {k: track for k, (track, _) in tracks.items()}
+        self.allowed = {k: None if c is None else {item.location: item for item in c} for k, (_, c) in tracks.items()}
+        depths = sorted({loc.depth for loc in layout.locations.values()})
+        forms = {k: {depth: track_at_depth(track, depth) for depth in depths} for k, track in self.tracks.items()}
+        #: The possible forms of each track by loop depth.
+        self._forms = {
+            k: {d: form for d, form in by_depth.items() if form and form.values} for k, by_depth in forms.items()
+        }
         #: By track, scores of the values that agree somewhere.
         self.scores: dict[int, dict[ValueLocation, AgreementScore]] = {k: {} for k in tracks}
         #: Hashes of the values' contents in the sampled iterations.
@@ -84,13 +86,13 @@ class ValueAgreement:
         self._groups_by_track: dict[int, dict[int, ShapeKind]] = {k: {} for k in tracks}
         self._groups_by_location: dict[ValueLocation, dict[int, ShapeKind]] = {}
 
-    def sample(self, iterations: int) -> None:
+    def sample(self) -> None:
         """Sample the first iterations of each loop, and the main graph."""
-        remaining = dict.fromkeys(self._layout.loops, iterations)
-        for k, step in enumerate(self._iterate(self._layout.locations.values())):
-            if remaining.get(step.loop, 1):
-                remaining[step.loop] = remaining.get(step.loop, 1) - 1
-                self._sample_iteration(step, k)
+        remaining = dict.fromkeys(self._layout.loops, _SAMPLED_ITERATIONS)
+        for k, (path, key, reader) in enumerate(self._iterate(self._layout.locations.values())):
+            if remaining.get(path, 1):
+                remaining[path] = remaining.get(path, 1) - 1
+                self._sample_iteration(path, key, reader, k)
         for track, scores in self.scores.items():
             for loc, score in scores.items():
                 score.compared = len(self._groups_by_track[track].keys() & self._groups_by_location[loc].keys())
@@ -100,17 +102,18 @@ class ValueAgreement:
         for scores in candidates.values():
             for score in scores:
                 score.compared = score.agreed = 0
-        for step in self._iterate({score.candidate.location for scores in candidates.values() for score in scores}):
+        locs = {score.candidate.location for scores in candidates.values() for score in scores}
+        for path, key, reader in self._iterate(locs):
             values: dict[ValueLocation, tuple[bool, Data]] = {}
             for track, scores in candidates.items():
-                form = self._tracks[track].forms_by_depth.get(len(step.key))
-                if form is None or step.key not in form.values:
+                form = self._forms[track].get(len(key))
+                if form is None or key not in form.values:
                     continue
-                expected = form.values[step.key]
+                expected = form.values[key]
                 for score in scores:
                     loc = score.candidate.location
-                    if loc.path == step.loop:
-                        is_known, actual = values.setdefault(loc, step.reader.read(loc.value))
+                    if loc.path == path:
+                        is_known, actual = values.setdefault(loc, reader.read(loc.value))
                         score.compared += is_known
                         score.agreed += is_known and not self._differ(actual, expected)
 
@@ -125,32 +128,33 @@ class ValueAgreement:
 
     # -- one iteration
 
-    def _iterate(self, locs: Collection[ValueLocation]) -> Iterator[IterationRecord]:
+    def _iterate(self, locs: Collection[ValueLocation]) -> Iterator[tuple[str, Key, ValueReader]]:
+        """The path, the key and the values of each iteration, and of the main graph."""
         values_by_path: dict[str, list[Any]] = {}
         for loc in locs:
             values_by_path.setdefault(loc.path, []).append(loc.value)
         values_by_path.pop("", None)
-        for step in iterate_side(self._side, values_by_path):
-            if step.loop and step.stopped_by is not None:
-                self.trips.setdefault(step.loop, {})[step.entry] = step.iteration + 1
-            if step.iteration >= 0 or not step.loop:
-                yield step
+        for boundary, reader in iterate_side(self._side, values_by_path):
+            if boundary.ended is not None:
+                self.trips.setdefault(boundary.loop, {})[boundary.entry] = boundary.iteration
+            if boundary.iteration or not boundary.loop:
+                yield boundary.loop, iteration_key(boundary), reader
 
-    def _sample_iteration(self, step: IterationRecord, number: int) -> None:
+    def _sample_iteration(self, path: str, key: Key, reader: ValueReader, number: int) -> None:
         groups: dict[ShapeKind, list[tuple[ValueLocation, Data]]] = {}
-        for loc in self._layout.locations_in_loop(step.loop):
-            is_known, data = step.reader.read(loc.value)
+        for loc in self._layout.locations_in_loop(path):
+            is_known, data = reader.read(loc.value)
             if is_known:
                 group = _shape_and_kind_key(data)
                 groups.setdefault(group, []).append((loc, data))
                 self._groups_by_location.setdefault(loc, {})[number] = group
                 self.content_hashes[loc] = hash((self.content_hashes.get(loc), _content_key(data)))
         probes: dict[ShapeKind, Array] = {}
-        for track, query in self._tracks.items():
-            form = query.forms_by_depth.get(len(step.key))
-            if form is None or step.key not in form.values:
+        for track, forms in self._forms.items():
+            form = forms.get(len(key))
+            if form is None or key not in form.values:
                 continue
-            expected = form.values[step.key]
+            expected = form.values[key]
             group = self._groups_by_track[track][number] = _shape_and_kind_key(expected)
             if group not in groups:
                 continue
@@ -173,13 +177,11 @@ class ValueAgreement:
     def _add_agreement(
         self, track: int, form: Track, loc: ValueLocation, actual: Data, expected: Data, agree: Array
     ) -> None:
-        allowed = self._tracks[track].allowed_candidates
+        allowed = self.allowed[track]
         if allowed is not None and loc not in allowed:
             return
         if loc not in self.scores[track]:
-            candidate = (
-                TrackCandidate(self._tracks[track].track, form, loc, "value") if allowed is None else allowed[loc]
-            )
+            candidate = TrackCandidate(self.tracks[track], form, loc, "value") if allowed is None else allowed[loc]
             self.scores[track][loc] = AgreementScore(
                 candidate, min_distinct_numbers=_MIN_DISTINCT_FLOATS if _is_float(expected) else _MIN_DISTINCT_OTHERS
             )

@@ -191,7 +191,7 @@ def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: 
     if not isinstance(side, ModelSide) or side.final_reader is None:
         return []
     monitor = SaturationMonitor(side.model.graph, index)
-    monitor.check_iteration((), None, side.final_reader)
+    monitor.check_iteration((), None, (side.final_reader, side.final_reader))
     return monitor.saturations
 
 
@@ -242,15 +242,10 @@ class _BoundaryMerge:
         #: Both are runs of loopdbg, so that equal values are bit-identical.
         self.exact = alignment is not None and alignment.is_bit_exact
         self.steps = QuantizationSteps(left.graph)
-        self.range_monitors = self._make_range_monitors()
-        self.saturation_monitors = self._make_saturation_monitors()
+        self.monitors = {pair.index: list(self._make_monitors(pair)) for pair in pairs}
         for k, side in enumerate((left, right)):
             if isinstance(side, ModelSide):
-                monitored = [
-                    pair
-                    for pair in pairs
-                    if pair.index in self.range_monitors or pair.index in self.saturation_monitors
-                ]
+                monitored = [pair for pair in pairs if self.monitors[pair.index]]
                 side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in monitored)}
 
     def run(self) -> None:
@@ -322,7 +317,8 @@ class _BoundaryMerge:
             findings.differing_since = dict(since)
         if a.iteration:
             findings.add_iteration(a.iteration - 1, differences)
-            self._update_monitors(pair, a)
+            if self.monitors[pair.index]:
+                self._update_monitors(pair, a)
         else:
             findings.compared_values += differences.compared
         self._note_end(pair, a, 0)
@@ -339,37 +335,27 @@ class _BoundaryMerge:
         step = self.steps.value_step(value, difference.left)
         findings.add_difference(replace(difference, step=step), position)
 
-    def _make_range_monitors(self) -> dict[int, RangeMonitor]:
-        """Monitors of bodies in a narrower type by pair; recordings may lack one."""
-        narrow = None if self.alignment is None else self.alignment.narrower_side
-        if self.alignment is None or narrow is None:
-            return {}
-        ports = {pair.index: self.alignment.loops.get(pair.left.loop) for pair in self.pairs if pair.left.loop}
-        return {index: RangeMonitor(self.alignment, port, *narrow) for index, port in ports.items() if port is not None}
-
-    def _make_saturation_monitors(self) -> dict[int, SaturationMonitor]:
-        """Monitors of quantised values by pair, if one model is quantised."""
-        side = None if self.alignment is None else self.alignment.quantized_side
-        if side is None:
-            return {}
-        loops = {pair.index: (pair.left, pair.right)[side].loop for pair in self.pairs}
-        return {index: SaturationMonitor.for_loop(loop, side) for index, loop in loops.items() if loop is not None}
+    def _make_monitors(self, pair: LoopMatch) -> Iterator[RangeMonitor | SaturationMonitor]:
+        """Monitors of a body in a narrower type, and of one in a quantised model."""
+        alignment, loops = self.alignment, (pair.left.loop, pair.right.loop)
+        ports = None if alignment is None or loops[0] is None else alignment.loops.get(loops[0])
+        if alignment is not None and ports is not None and alignment.narrower_side is not None:
+            yield RangeMonitor(alignment, ports, *alignment.narrower_side)
+        if alignment is not None and alignment.quantized_side is not None:
+            loop = loops[alignment.quantized_side]
+            if loop is not None:
+                yield SaturationMonitor.for_loop(loop, alignment.quantized_side)
 
     def _update_monitors(self, pair: LoopMatch, boundary: Boundary) -> None:
         """Test the results of the iteration that ended; both sides are at its boundary."""
-        readers = [
-            side.reader_at_boundary() if isinstance(side, ModelSide) else None for side in (self.left, self.right)
-        ]
-        findings, position = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
-        ranges, quantisers = self.range_monitors.get(pair.index), self.saturation_monitors.get(pair.index)
-        if ranges is not None and readers[0] is not None and readers[1] is not None:
-            ranges.check_iteration(*position, readers[0], readers[1])
-            findings.body_headroom = ranges.headroom
-        if quantisers is not None and self.alignment is not None:
-            reader = readers[self.alignment.quantized_side or 0]
-            if reader is not None:
-                quantisers.check_iteration(*position, reader)
-                findings.saturations = quantisers.saturations
+        findings, sides = self.findings[pair.index], (self.left, self.right)
+        readers = [side.reader_at_boundary() if isinstance(side, ModelSide) else None for side in sides]
+        for monitor in self.monitors[pair.index]:
+            monitor.check_iteration(boundary.entry, boundary.iteration - 1, readers)
+            if isinstance(monitor, SaturationMonitor):
+                findings.saturations = monitor.saturations
+            elif None not in readers:
+                findings.body_headroom = monitor.headroom
 
     def _value_differences(self, pair: LoopMatch, a: Boundary, b: Boundary) -> Iterator[tuple[str, Difference | None]]:
         """The values of both sides by name, with their difference, or None for equal values."""

@@ -64,10 +64,13 @@ def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapp
     return matching
 
 
-def find_unknown_name(left: ComparisonSide, right: ComparisonSide, names: Mapping[str, str]) -> tuple[str, str] | None:
-    """The first given name that does not exist on its side: its left name, and an error
-    message."""
-    for k, side in enumerate((left, right)):
+def check_names(left: ComparisonSide, right: ComparisonSide, names: Mapping[str, str]) -> None:
+    """Check that given names exist on their sides.
+
+    Raises:
+        UsageError: one does not.
+    """
+    for k, side in enumerate((left, right) if names else ()):
         if side.graph is None:
             continue
         known_names = {MAIN, *side.graph.output_names}
@@ -76,8 +79,8 @@ def find_unknown_name(left: ComparisonSide, right: ComparisonSide, names: Mappin
         known_names.update(name for loop in walk_loops(side.loops) for name in (loop.name, loop.path))
         for pair in names.items():
             if pair[k] not in known_names:
-                return pair[0], f"{side.label} has no '{pair[k]}'{did_you_mean(pair[k], sorted(known_names))}"
-    return None
+                hint = did_you_mean(pair[k], sorted(known_names))
+                raise UsageError(f"{pair[0]}={pair[1]}: {side.label} has no '{pair[k]}'{hint}")
 
 
 def _match_level(

@@ -78,7 +78,8 @@ def outputs_by_name(graph: Graph) -> dict[str, Value]:
 
 def _padded_lengths(side: RunOutputs, name: str) -> list[int]:
     """The lengths to which loops pad what an output is computed from."""
-    graph, lengths = side.graph, []
+    graph = side.graph
+    lengths: list[int] = []
     producers = ProducerMap() if graph is None else ProducerMap.for_graph(graph)
     stack = [] if graph is None else [outputs_by_name(graph).get(name)]
     seen: set[Value | None] = {None}
@@ -89,8 +90,8 @@ def _padded_lengths(side: RunOutputs, name: str) -> list[int]:
         if isinstance(node, Loop):
             for scan in node.scan_outputs:
                 shape = scan.outer.type.shape if isinstance(scan.outer.type, TensorType) else None
-                if scan.outer is value and scan.length is not None and shape and isinstance(shape[scan.axis], int):
-                    lengths.append(shape[scan.axis])
+                if scan.outer is value and scan.length is not None and shape:
+                    lengths += [size for size in (shape[scan.axis],) if isinstance(size, int)]
         elif node is not None:
             stack += node.inputs
     return lengths
@@ -118,7 +119,7 @@ def _compare_without_padding(
             continue
         collected, rest = np.split(values[padded], [length], axes[0])
         elements = np.stack(np.split(rest, (total - length) * count // total, axes[0]))
-        delta = compare(*((a, collected) if padded else (collected, b)), tolerance)
+        delta = compare(a, collected, tolerance) if padded else compare(collected, b, tolerance)
         if not delta.kind or np.array_equal(elements, np.broadcast_to(elements[:1], elements.shape)):
             result.add_note(
                 f"the output '{names[padded]}' of {sides[padded].label} is padded to {total}, and"

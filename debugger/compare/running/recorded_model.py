@@ -1,4 +1,4 @@
-"""The model of a recording, which runs again in place of it so that edits of it can be tried."""
+"""Compares two runs. The model of a recording runs again in place of it, so that edits of it can be tried."""
 
 from __future__ import annotations
 
@@ -7,10 +7,25 @@ from dataclasses import replace
 from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.model import Model
 from ..normal_form.lowering import constants_without_data
-from ..report.findings import Verdict
+from ..report.findings import Comparison, Verdict
 from .boundary_merge import ComparisonOptions, compare_sides
-from .sides import ModelSide, TraceSide
+from .loop_matching import check_names
+from .sides import ComparisonSide, ModelSide, TraceSide
 from .value_comparison import Tolerance
+
+
+def compare_runs(
+    left: ComparisonSide, right: ComparisonSide, options: ComparisonOptions, limit: int | None
+) -> Comparison:
+    """Compare two runs; see :func:`compare_sides`. ``limit``: the most iterations of a recorded model.
+
+    Raises:
+        UsageError: a given name does not exist.
+    """
+    check_names(left, right, options.names)
+    if isinstance(left, TraceSide) and isinstance(right, ModelSide):
+        left = recorded_model(left, options, limit) or left
+    return compare_sides(left, right, options)
 
 
 def recorded_model(side: TraceSide, options: ComparisonOptions, limit: int | None) -> ModelSide | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ from ..report.findings import DivergenceReason
 from ..report.runtime_differences import reasons_from_notes
 from .progress import OnTick, ProgressReporter, ReadProgress
 from .value_readers import (
+    DictReader,
     IterationReader,
     PostIterationReader,
     ValueReader,
@@ -93,7 +94,7 @@ class ModelSide:
         self.model = model
         self.label = label or model.name
         self.loops = loops_of_model(model)
-        self.graph: Graph | None = model.graph
+        self.graph = model.graph
         self.outputs: Mapping[str, Data] | None = None
         self.limit = limit
         self.limit_hit = False
@@ -109,12 +110,16 @@ class ModelSide:
         self._observed: dict[str, list[str]] = {}
         #: Paths of loops whose values are read at boundaries; the main graph's path for its final values.
         self.watched_paths: set[str] = set()
+        #: By path those of the values known before an iteration that are read; of other watched loops all are.
+        self.requested_values: Mapping[str, Collection[Value]] = {}
         #: The final values of the main graph, if watched; incomplete after a limited run.
         self.final_reader: ValueReader | None = None
         self._current_frame: Frame | None = None
         self._on_tick: OnTick | None = None
         self._reports_first_run = True
-        self._parameters_by_path: dict[str, dict[Value, Any]] = {}
+        #: For each watched loop, what was known before the iteration, and which values may be.
+        self._known_by_path: dict[str, dict[Value, Any]] = {}
+        self._early_by_path: dict[str, list[Value]] = {}
         #: For each watched loop, the values that its nodes compute.
         self._readable_by_path: dict[str, dict[Value, BranchPath]] = {}
 
@@ -125,18 +130,26 @@ class ModelSide:
             yield read_boundary(frame)
             if frame.path in self.watched_paths:
                 # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
-                reader = frame_reader(frame)
-                self._parameters_by_path[frame.path] = reader.read_filled_slots(reader.loop.body.inputs)
+                requested = self.requested_values.get(frame.path)
+                early = [v for v in self._early_values(frame) if requested is None or v in requested]
+                self._known_by_path[frame.path] = frame_reader(frame).read_filled_slots(early)
+
+    def _early_values(self, frame: Frame) -> list[Value]:
+        """The values of a loop that are known before an iteration."""
+        if frame.path not in self._early_by_path:
+            assert frame.loop is not None
+            self._early_by_path[frame.path] = [*frame.loop.body.inputs, *pre_condition_values(frame.loop)]
+        return self._early_by_path[frame.path]
 
     def reader_at_boundary(self) -> ValueReader | None:
         """The iteration of a watched loop that ended at the last boundary, valid until the next one is read."""
         frame = self._current_frame
-        if frame is None or frame.loop is None or frame.path not in self.watched_paths:
+        if frame is None or frame.path not in self.watched_paths:
             return None
         if frame.path not in self._readable_by_path:
             self._readable_by_path[frame.path] = post_iteration_values(frame)
         after = PostIterationReader(frame, self._readable_by_path[frame.path])
-        return IterationReader(self._parameters_by_path.get(frame.path, {}), frame.loop.body.inputs, after)
+        return IterationReader(self._known_by_path.get(frame.path, {}), self._early_values(frame), after)
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; each frame is valid until the next one is read.
@@ -242,12 +255,13 @@ class TraceSide:
         self.label = Path(trace.path).name
         self.outline = GraphIndex(trace)
         self.loops = _recorded_loops(self.outline, -1)
-        self.graph: Graph | None = self.outline.graph
+        self.graph = self.outline.graph
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
         #: The most iterations that any entry of a loop had, as far as it was read.
         self.most_iterations = 0
         self._on_tick: OnTick | None = None
+        self._last_boundary: Boundary | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
         """The recorded boundaries, with body values if they were recorded."""
@@ -257,7 +271,17 @@ class TraceSide:
             progress.count_boundary(boundary)
             tick()
             self.most_iterations = max(self.most_iterations, boundary.iteration)
+            self._last_boundary = boundary
             yield boundary
+
+    def reader_at_boundary(self) -> ValueReader | None:
+        """The iteration that ended at the last boundary."""
+        last = self._last_boundary
+        return (
+            None
+            if last is None
+            else self.reader_at(last.loop, last.entry, last.iteration - 1 if last.iteration else None)
+        )
 
     def report_progress(self, on_tick: OnTick | None, *, leads: bool) -> None:
         """Report reading progress from now on, if the side leads."""
@@ -290,6 +314,25 @@ class TraceSide:
     def reasons(self, loop: str) -> list[DivergenceReason]:
         """No reasons."""
         return []
+
+
+def iterate_side(
+    side: ModelSide | TraceSide, requested: Mapping[str, Collection[Value]]
+) -> Iterator[tuple[Boundary, ValueReader]]:
+    """Run or read a side to its end: the boundaries of some loops, each with the values of the iteration that ended
+    there, and at last one of the main graph, without a loop. ``requested``: the values to read by loop path."""
+    if isinstance(side, ModelSide):
+        side.watched_paths, side.requested_values = {MAIN, *requested}, requested
+    for boundary in side.boundaries():
+        if boundary.loop in requested:
+            yield boundary, side.reader_at_boundary() or DictReader({})
+    if side.final_reader is not None:
+        yield Boundary("", (), 0, None, None, {}), side.final_reader
+
+
+def iteration_key(boundary: Boundary) -> tuple[int, ...]:
+    """The iterations of all loops around the values computed before a boundary."""
+    return (*boundary.entry, boundary.iteration - 1) if boundary.loop else ()
 
 
 def _recorded_loops(outline: GraphIndex, parent: int) -> tuple[LoopInfo, ...]:

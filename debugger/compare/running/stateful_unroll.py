@@ -17,14 +17,18 @@ from ....runtime.model import Model, Port
 from ....runtime.ops.constant_folding import ConstantFolder
 
 
-def requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Model | None:
-    """The runs of a stateful model as one loop with the slices and scan outputs of another model's loop.
+def requests_as_loops(left: Model, right: Model, names: Mapping[str, str]) -> tuple[Model, Model]:
+    """Both models, of which a stateful one becomes a loop over requests. ``names``: names of inputs and outputs of the
+    left one with those of the right one."""
+    reverse = {other: name for name, other in names.items()}
+    return _requests_as_loop(left, right, reverse), _requests_as_loop(right, left, names)
 
-    None if the model is stateless, or the other one has no such loop. ``names``: names of the other model's inputs and
-    outputs with their names in this one.
-    """
+
+def _requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Model:
+    """The runs of a stateful model as one loop with the slices and scan outputs of another model's loop; the model
+    itself if it is stateless, or the other one has no such loop."""
     if not model.graph.variables or other.graph.variables:
-        return None
+        return model
     ports = _pair_ports(other.inputs, model.inputs, names)
     results = _pair_ports(other.outputs, model.outputs, names)
     for loop in other.graph.nodes:
@@ -43,7 +47,7 @@ def requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Mo
                     if port.name in ports and value.name == ports[port.name].name:
                         value.name, value.type = port.name, port.type
             return Model(graph, model.path, model.graph.function, model.graph.weights)
-    return None
+    return model
 
 
 def _fix_initial_state(graph: Graph, state: Mapping[str, Data]) -> None:

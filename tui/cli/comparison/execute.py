@@ -12,12 +12,12 @@ from typing import Any
 from ....debugger.compare.live_peer.peer_comparison import PeerComparison, compare_with_peer
 from ....debugger.compare.report import text_report
 from ....debugger.compare.report.findings import Comparison
-from ....debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
-from ....debugger.compare.running.loop_matching import find_unknown_name
+from ....debugger.compare.running.boundary_merge import ComparisonOptions
+from ....debugger.compare.running.loop_matching import check_names
 from ....debugger.compare.running.map_inputs import map_inputs, own_inputs, ports_of_right_alone
-from ....debugger.compare.running.recorded_model import recorded_model
+from ....debugger.compare.running.recorded_model import compare_runs
 from ....debugger.compare.running.sides import ComparisonSide, ModelSide, TraceSide, open_side
-from ....debugger.compare.running.stateful_unroll import requests_as_loop
+from ....debugger.compare.running.stateful_unroll import requests_as_loops
 from ....debugger.compare.running.value_comparison import Tolerance
 from ....debugger.peers.process import Peer
 from ....debugger.reference.reference_files import is_reference
@@ -173,16 +173,12 @@ def _compare_two(options: argparse.Namespace) -> Any:
             except InputError as error:
                 problem = f"{label} is given the inputs of {options.a}"
                 raise InputError(f"{problem}: {error_text(error)}; --map NAME=NAME pairs names") from None
-        unknown = find_unknown_name(sides[0], sides[1], settings.names)
-        if unknown is not None:
-            name, reason = unknown
-            raise UsageError(f"--map {name}={settings.names[name]}: {reason}")
+        try:
+            check_names(sides[0], sides[1], settings.names)
+        except UsageError as error:
+            raise UsageError(f"--map {error}") from None
         with _progress_display() as progress:
-            settings = _compare_options(options, progress)
-            left, right = sides
-            if isinstance(left, TraceSide) and isinstance(right, ModelSide):
-                left = recorded_model(left, settings, options.max_iterations) or left
-            return compare_sides(left, right, settings)
+            return compare_runs(sides[0], sides[1], _compare_options(options, progress), options.max_iterations)
 
 
 def _apply_state_and_requests(
@@ -196,8 +192,7 @@ def _apply_state_and_requests(
     )
     if options.requests is not None or not isinstance(left, Model) or not isinstance(right, Model):
         return [left, right]
-    reverse = {right_name: left_name for left_name, right_name in names.items()}
-    return [requests_as_loop(left, right, reverse) or left, requests_as_loop(right, left, names) or right]
+    return list(requests_as_loops(left, right, names))
 
 
 def _shared_inputs(
