@@ -35,7 +35,7 @@ def measure_peer_gain(
     try:
         for model in (original, rewritten):
             side = ModelSide(model, inputs)
-            loaded.append((peer.open(model_job(side)), peer_feeds(side, side.inputs)))
+            loaded.append((peer.open(model_job(side)), peer_feeds(side)))
         (first, first_feeds), (second, second_feeds) = loaded
         return _ratio(
             lambda share: min(first.measure(first_feeds, share).runs),

@@ -141,6 +141,6 @@ def _original_name(name: str, names: Collection[str]) -> str:
 def _measure(peer: Peer, side: ModelSide, job: OnnxJob | IrJob, seconds: float) -> RunTimes:
     loaded = peer.open(job)
     try:
-        return loaded.measure(peer_feeds(side, side.inputs), seconds)
+        return loaded.measure(peer_feeds(side), seconds)
     finally:
         loaded.close()

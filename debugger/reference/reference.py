@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...runtime.graph import Graph, Value
+from ...runtime.graph import Value
 from ...runtime.input_validation import Data
 
 #: The iterations of the loops around a value, outermost first; () outside of loops.
@@ -72,7 +72,3 @@ class TrackMatch:
     loop: str
     value: Value
     method: str
-
-
-#: Finds the values of a graph that match tracks; other tracks are left to other matchers.
-Matcher = Callable[[Graph, Reference, Sequence[Track]], list[TrackMatch]]

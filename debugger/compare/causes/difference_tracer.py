@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Loop, Node, SlicedInput, Value
+from ....runtime.graph import Loop, Node, Value
 from ....runtime.graph.producers import ProducerMap
 from ..alignment.edit_texts import LEAF_WORDS
 from ..alignment.model_alignment import AlignedModels
@@ -28,6 +28,7 @@ from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
 from .divergence_by_value_name import find_name_divergence
+from .quantization_tie_rounding import compared_value
 
 #: A pair of terms as operands of their readers.
 _TermPair = tuple[Term, Term]
@@ -527,18 +528,6 @@ def _loop_inputs(terms: LoopPortTerms) -> Iterator[Term]:
 
 def differing_values(ports: LoopAlignment, first: Difference) -> tuple[Value, Value] | None:
     """The values in both loop graphs that differ: for a back edge its result, or its initial value."""
-    if first.role == "carried":
-        edge = next(((a, b) for a, b, _ in ports.edges if a.param.name == first.name), None)
-        if edge is None:
-            return None
-        if first.iteration is not None:
-            return edge[0].result, edge[1].result
-        initial = [e.initial.outer if isinstance(e.initial, SlicedInput) else e.initial for e in edge]
-        return initial[0], initial[1]
-    if first.role == "scan":
-        return next(((a.result, b.result) for a, b, _ in ports.scans if a.outer.name == first.name), None)
-    if first.iteration is None:
-        left, right = ports.left.initial_condition, ports.right.initial_condition
-    else:
-        left, right = ports.left.condition, ports.right.condition
+    left = compared_value(ports.left, first.role, first.name, first.iteration)
+    right = compared_value(ports.right, first.role, first.other, first.iteration)
     return None if left is None or right is None else (left, right)

@@ -85,9 +85,9 @@ def compared_value(loop: Loop | None, role: str, name: str, iteration: int | Non
         return None
     if role == "scan":
         return next((scan.result for scan in loop.scan_outputs if scan.outer.name == name), None)
+    if role == "condition":
+        return loop.initial_condition if iteration is None else loop.condition
     edge = next((edge for edge in loop.back_edges if edge.param.name == name), None) if role == "carried" else None
-    if edge is None:
-        return None
-    if iteration is not None:
-        return edge.result
+    if edge is None or iteration is not None:
+        return None if edge is None else edge.result
     return edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial

@@ -27,6 +27,7 @@ from ....runtime.graph import (
     walk,
 )
 from ....runtime.model import Data
+from ...peers.jobs import Job
 from ...peers.process import LoadedModel, Peer, PeerError
 from ...portability.check import match_loop_rules
 from ...portability.operator_rules import computes_integers_in_float
@@ -50,199 +51,251 @@ from .peer_run_profile import LoopProfile, RunProfile, is_float64, unsupported_v
 MAX_TRAJECTORY_BYTES = 256 << 20
 
 
-def compare_free_running(
-    side: ModelSide,
-    inputs: Mapping[str, Data],
-    peer: Peer,
-    options: ComparisonOptions,
-    profile: RunProfile,
-    seconds: float,
-) -> Comparison:
-    """Run the model on the peer and compare.
+class FreeRun:
+    """One run of the model on the peer. ``profile``: that of our complete run."""
 
-    Args:
-        side: the model, which was run.
-        inputs: its inputs.
-        peer: the peer.
-        options: the options of the comparison.
-        profile: that of our complete run.
-        seconds: the time of that run.
-    """
-    result = Comparison("free", side.label, peer.name)
-    outputs = side.outputs
-    if outputs is None:
-        result.add_note("free-running: not compared, since ours was ended by the limit of iterations")
-        return result
-    # Rules of their own are about trip counts.
-    trips = {loop.trip_count.name for loop in loops(side.model.graph) if loop.trip_count is not None}
-    for name, value in (*inputs.items(), *outputs.items()):
-        if name not in trips:
-            profile.add_values({name: _as_arrays(value)}, MAIN)
-    if peer.name == "openvino" and profile.first_wide_value is not None:
-        name, location = profile.first_wide_value
-        result.add_note(
-            f"free-running: not compared, since '{name}' does not fit 32 bits at {location}, to "
-            "which openvino narrows it (B29)"
-        )
-        return result
-    for name, value in inputs.items():
-        kind = unsupported_value_kind(value, peer.name)
-        if kind:
-            result.add_note(
-                f"free-running: not compared, since the input '{name}' is {kind}, which {peer.name} cannot be given"
-            )
+    def __init__(self, side: ModelSide, peer: Peer, options: ComparisonOptions, profile: RunProfile) -> None:
+        self.side, self.peer, self.options, self.profile = side, peer, options, profile
+        self.result = Comparison("free", side.label, peer.name)
+        self._feeds: Mapping[str, Any] = peer_feeds(side)
+        #: The outputs of the peer, in order.
+        self._results: list[Any] = []
+
+    def compare(self, seconds: float) -> Comparison:
+        """Run the peer and compare. ``seconds``: the time of our run."""
+        result, side, peer, profile = self.result, self.side, self.peer, self.profile
+        job = self._job()
+        if job is None:
             return result
-    if peer.name == "openvino":
-        doubles = [name for name, value in inputs.items() if is_float64(value)]
-        doubles += [v.name for p in profile.loops.values() for v, t in p.types.items() if t and t.dtype == np.float64]
-        for name in doubles[:1]:
-            result.add_note(f"'{name}' is float64, which openvino computes as float32 (B29): compared as float32")
-        options = replace(options, tolerance=replace(options.tolerance, float64_as_float32=True))
-    reasons = [reason for path in profile.loops for reason in side.reasons(path)]
-    reasons += [reason for info in profile.loops.values() for reason in rules_of_profile(info)]
-    reasons += [DivergenceReason(match.rule, match.text) for match in match_loop_rules(side.model.graph)]
-    if profile.first_rounded_value is not None and any(map(computes_integers_in_float, walk(side.model.graph))):
-        name, location = profile.first_rounded_value
-        text = f"'{name}' is an integer beyond 2^24 at {location}, which openvino's float32 arithmetic rounds."
-        reasons.append(DivergenceReason("B88", text))
-    feeds = peer_feeds(side, inputs)
-    loaded = None
-    try:
-        job = model_job(side)
-    except UnsupportedError as error:
-        result.add_note(f"free-running: not compared, since {error}")
-        return result
-    results: list[Any] = []
-    try:
-        if outputs:  # all outputs may be of unsupported types
-            loaded = peer.open(job)
-            results = run_model(loaded, feeds, side.model)
-    except PeerError as error:
-        failure_kind = "refused" if error.kind == "failed" and loaded is None else error.kind
-        matching = reasons_predicting(reasons, "failure", peer.name)
-        result.failures.append(PeerFailure(failure_kind, "the whole model", error.text, tuple(matching)))
-        return result
-    if loaded is not None:
-        result.self_difference = _self_difference(side, loaded, feeds, results, options)
-        loaded.close()
-    if options.loops:
-        results = []
-    trajectories = _compare_trajectories(side, feeds, peer, options, profile, result, results)
-    if trajectories is not None:
-        result.loops = trajectories.loops
-        for loop in result.loops:
+        if peer.name == "openvino":
+            doubles = [name for name, value in side.inputs.items() if is_float64(value)]
+            doubles += [
+                v.name for p in profile.loops.values() for v, t in p.types.items() if t and t.dtype == np.float64
+            ]
+            for name in doubles[:1]:
+                result.add_note(f"'{name}' is float64, which openvino computes as float32 (B29): compared as float32")
+            tolerance = replace(self.options.tolerance, float64_as_float32=True)
+            self.options = replace(self.options, tolerance=tolerance)
+        reasons = self._reasons()
+        loaded = None
+        try:
+            if side.outputs:  # all outputs may be of unsupported types
+                loaded = peer.open(job)
+                self._results = run_model(loaded, self._feeds, side.model)
+        except PeerError as error:
+            failure_kind = "refused" if error.kind == "failed" and loaded is None else error.kind
+            matching = reasons_predicting(reasons, "failure", peer.name)
+            result.failures.append(PeerFailure(failure_kind, "the whole model", error.text, tuple(matching)))
+            return result
+        if loaded is not None:
+            result.self_difference = self._self_difference(loaded)
+            loaded.close()
+        if self.options.loops:
+            self._results = []
+        trajectories = self._compare_trajectories()
+        for loop in () if trajectories is None else trajectories.loops:
+            result.loops.append(loop)
             loop.only_left.clear()  # not followed
             if loop.trips is not None:
                 # The peer does not report why it stopped.
                 loop.trips.right_ended = None
-                loop.trips.reasons = (
-                    _observed_rules(profile.loops[loop.left], loop.trips.right, peer.name) or loop.trips.reasons
-                )
-    effects = ("values", "trips") if any(loop.trips for loop in result.loops) or trajectories is None else ("values",)
-    _compare_outputs(result, side, outputs, results, options)
-    note_uncomputed_outputs(result, side.graph, side.label)
-    if not result.same:
-        result.reasons = list(
-            dict.fromkeys(r for effect in effects for r in reasons_predicting(reasons, effect, peer.name))
-        )
-        result.reasons += [
-            r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
-        ]
-    if result.verdict is Verdict.DIFFER and options.proves_causes and results:
-        _find_deviation(result, Reruns(side, side.most_iterations + 1, seconds, options.on_tick), results, options)
-    if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
-        localize_before_loops(
-            result, side, feeds, peer, options, {path: info.loop for path, info in profile.loops.items()}
-        )
-    return result
+                observed = _observed_rules(profile.loops[loop.left], loop.trips.right, peer.name)
+                loop.trips.reasons = observed or loop.trips.reasons
+        self._compare_outputs()
+        note_uncomputed_outputs(result, side.graph, side.label)
+        if not result.same:
+            effects = ["values"] + ["trips"] * (trajectories is None or any(loop.trips for loop in result.loops))
+            predicted = [r for effect in effects for r in reasons_predicting(reasons, effect, peer.name)]
+            predicted += [r for loop in result.loops if loop.trips for r in loop.trips.reasons]
+            result.reasons = list(dict.fromkeys(predicted))
+        if result.verdict is Verdict.DIFFER and self.options.proves_causes and self._results:
+            self._find_deviation(Reruns(side, side.most_iterations + 1, seconds, self.options.on_tick))
+        if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
+            paths = {path: info.loop for path, info in profile.loops.items()}
+            localize_before_loops(result, side, self._feeds, peer, self.options, paths)
+        return result
+
+    def _job(self) -> Job | None:
+        """The job; None with a note if the peer cannot run the model as we do."""
+        side, peer, profile = self.side, self.peer, self.profile
+        # Rules of their own are about trip counts.
+        trips = {loop.trip_count.name for loop in loops(side.model.graph) if loop.trip_count is not None}
+        for name, value in (*side.inputs.items(), *(side.outputs or {}).items()):
+            if name not in trips:
+                profile.add_values({name: _as_arrays(value)}, MAIN)
+        unsupported = _unsupported_input(side, peer)
+        if side.outputs is None:
+            obstacle = "ours was ended by the limit of iterations"
+        elif peer.name == "openvino" and profile.first_wide_value is not None:
+            name, location = profile.first_wide_value
+            obstacle = f"'{name}' does not fit 32 bits at {location}, to which openvino narrows it (B29)"
+        elif unsupported:
+            obstacle = f"{unsupported}, which {peer.name} cannot be given"
+        else:
+            try:
+                return model_job(side)
+            except UnsupportedError as error:
+                obstacle = str(error)
+        self.result.add_note(f"free-running: not compared, since {obstacle}")
+        return None
+
+    def _reasons(self) -> list[DivergenceReason]:
+        """What may make the runs differ."""
+        graph, profile = self.side.model.graph, self.profile
+        reasons = [reason for path in profile.loops for reason in self.side.reasons(path)]
+        reasons += [reason for info in profile.loops.values() for reason in rules_of_profile(info)]
+        reasons += [DivergenceReason(match.rule, match.text) for match in match_loop_rules(graph)]
+        if profile.first_rounded_value is not None and any(map(computes_integers_in_float, walk(graph))):
+            name, location = profile.first_rounded_value
+            text = f"'{name}' is an integer beyond 2^24 at {location}, which openvino's float32 arithmetic rounds."
+            reasons.append(DivergenceReason("B88", text))
+        return reasons
+
+    def _peer_outputs(self, results: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip((port.name for port in self.side.model.outputs), results, strict=False))
+
+    def _find_deviation(self, reruns: Reruns) -> None:
+        """Look for a rule by which the peer departs from the model as a whole."""
+        graph, peer_outputs = self.side.model.graph, self._peer_outputs(self._results)
+
+        def agrees(changed: Graph) -> tuple[bool, bool]:
+            run = reruns.run(changed) if reruns.count < MAX_RERUNS else None
+            outputs = None if run is None else run.outputs
+            if outputs is None:
+                return False, False
+            pairs = [(outputs[name], value) for name, value in peer_outputs.items()]
+            is_same, is_identical = (
+                not any(compare(a, b, tolerance).kind for a, b in pairs)
+                for tolerance in (self.options.tolerance, Tolerance(0.0, 0.0))
+            )
+            return is_same, is_identical
+
+        more = byte_sum_deviations(graph) if self.peer.name == "onnxruntime" else ()
+        deviation = find_deviation(graph, self.peer.name, agrees, more)
+        if deviation is not None:
+            deviation.record_in(self.result)
+
+    def _self_difference(self, loaded: LoadedModel) -> Difference | None:
+        """The first differing output that also differs between two runs of the peer. Not for models with variables,
+        whose runs continue the previous one."""
+        side, tolerance = self.side, self.options.tolerance
+        outputs, first = side.outputs, self._peer_outputs(self._results)
+        if side.model.graph.variables or outputs is None:
+            return None
+        differing = [name for name in first if compare(outputs[name], first[name], tolerance).kind]
+        try:
+            again = self._peer_outputs(run_model(loaded, self._feeds, side.model) if differing else ())
+        except PeerError:
+            return None
+        for name in differing:
+            delta = compare(first[name], again[name], tolerance)
+            if delta.kind:
+                return Difference("output", name, name, delta, left=first[name], right=again[name])
+        return None
+
+    def _compare_outputs(self) -> None:
+        steps, outputs = QuantizationSteps(self.side.graph), self.side.outputs or {}
+        for name, b in self._peer_outputs(self._results).items():
+            a = outputs[name]
+            delta = compare(a, b, self.options.tolerance)
+            self.result.compared_outputs += 1
+            if delta.kind:
+                step = steps.output_step(name, a)
+                self.result.outputs.append(Difference("output", name, name, delta, left=a, right=b, step=step))
+
+    def _compare_trajectories(self) -> Comparison | None:
+        """Compare carried values of the outermost loops; None if the peer cannot return them. The outputs of requests
+        are compared request by request."""
+        side, peer, profile = self.side, self.peer, self.profile
+        requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = self._values_to_follow()
+        if not requested:
+            return None
+        scans = self._peer_outputs(self._results) if side.model.graph.is_over_requests else {}
+        arrays: list[Any] = []
+        try:
+            loaded = peer.open(trajectory_job(side, requested))
+            results = run_model(loaded, self._feeds, side.model)
+            arrays = results[len(results) - sum(len(values) for values in requested.values()) :]
+            loaded.close()
+        except (PeerError, UnsupportedError) as error:
+            self.result.add_note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
+            if not scans:
+                return None
+            requested = dict.fromkeys(requested, ())
+        rows: dict[Loop, list[tuple[list[str], Any]]] = {}
+        for loop, values in requested.items():
+            names = ([edge.param.name for edge in loop.back_edges if edge.result is value] for value, _ in values)
+            rows[loop] = [(params, arrays.pop(0)) for params in names]
+        paths = [(info.loop, path) for path, info in profile.loops.items() if info.loop in rows]
+        peer_side = PeerSide(peer.name, paths, rows, scans)
+        own_side = _OutermostLoopSide(side, [path for _, path in paths], bool(scans))
+        return compare_sides(own_side, peer_side, ComparisonOptions(self.options.tolerance), "free", peer.name)
+
+    def _values_to_follow(self) -> dict[Loop, list[tuple[Value, TensorType]]]:
+        """The values to trace: of loops of the main graph, values of constant type within the memory limit."""
+        graph, chosen = self.side.model.graph, set(self.options.loops)
+        values_by_loop: dict[Loop, list[tuple[Value, TensorType]]] = {}
+        free = MAX_TRAJECTORY_BYTES
+        for path, info in self.profile.loops.items():
+            node = info.loop
+            is_chosen = not chosen or {node.name, path} & chosen
+            if node not in graph.nodes or node in graph.expanded_from or not is_chosen:
+                continue
+            if graph.is_over_requests:
+                assigned = [variable.assigned for variable in request_variables(graph)]
+                if sum(info.nbytes.get(value, 0) for value in assigned) <= free:
+                    values_by_loop[node] = [(value, info.types.get(value) or TensorType()) for value in assigned]
+                continue
+            valid = body_results_in_file(node)
+            values: list[tuple[Value, TensorType]] = []
+            for value, kind in info.types.items():
+                if value not in valid:
+                    continue
+                if (
+                    kind is not None
+                    and info.nbytes[value] <= free
+                    and kind.dtype is not None
+                    and kind.dtype.kind != "V"
+                ):
+                    free -= info.nbytes[value]
+                    values.append((value, kind))
+            counter = _iteration_counting_value(node)
+            if not values and counter is not None:
+                values.append(counter)
+            if values:
+                values_by_loop[node] = values
+        return values_by_loop
 
 
-def _find_deviation(result: Comparison, reruns: Reruns, results: Sequence[Any], options: ComparisonOptions) -> None:
-    """Look for a rule by which the peer departs from the model as a whole."""
-    model = reruns.side.model
-    peer_outputs = dict(zip((port.name for port in model.outputs), results, strict=False))
-
-    def agrees(graph: Graph) -> tuple[bool, bool]:
-        run = reruns.run(graph) if reruns.count < MAX_RERUNS else None
-        if run is None or run.outputs is None:
-            return False, False
-        pairs = [(run.outputs[name], value) for name, value in peer_outputs.items()]
-
-        def is_same(tolerance: Tolerance) -> bool:
-            return not any(compare(a, b, tolerance).kind for a, b in pairs)
-
-        return is_same(options.tolerance), is_same(Tolerance(0.0, 0.0))
-
-    more = byte_sum_deviations(model.graph) if result.right == "onnxruntime" else ()
-    deviation = find_deviation(model.graph, result.right, agrees, more)
-    if deviation is not None:
-        deviation.record_in(result)
-
-
-def peer_outcome_text(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:
+def peer_outcome_text(side: ModelSide, peer: Peer) -> str:
     """The peer's result for the whole model where ours fails: ``onnxruntime fails too: ...``."""
-    for name, value in inputs.items():
-        kind = unsupported_value_kind(value, peer.name)
-        if kind:
-            return f"{peer.name} was not run, since the input '{name}' is {kind}"
+    if kind := _unsupported_input(side, peer):
+        return f"{peer.name} was not run, since {kind}"
+    failure = "refuses the model"
     try:
         loaded = peer.open(model_job(side))
+        failure = "fails too"
+        run_model(loaded, peer_feeds(side), side.model)
+        loaded.close()
     except UnsupportedError as error:
         return f"{peer.name} was not run, since {error}"
     except PeerError as error:
-        return f"{peer.name} {'refuses the model' if error.kind == 'failed' else error.kind}: {error.text}"
-    try:
-        run_model(loaded, peer_feeds(side, inputs), side.model)
-        loaded.close()
-    except PeerError as error:
-        return f"{peer.name} {'fails too' if error.kind == 'failed' else error.kind}: {error.text}"
+        return f"{peer.name} {failure if error.kind == 'failed' else error.kind}: {error.text}"
     return f"{peer.name} runs the model with these inputs"
 
 
-def peer_feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
-    """Inputs in the form of a peer; inputs of an IR are passed by position."""
-    feeds = {name: _as_arrays(value) for name, value in inputs.items()}
+def _unsupported_input(side: ModelSide, peer: Peer) -> str:
+    """The first input that a peer does not support, and its kind; empty if there is none."""
+    kinds = ((name, unsupported_value_kind(value, peer.name)) for name, value in side.inputs.items())
+    return next((f"the input '{name}' is {kind}" for name, kind in kinds if kind), "")
+
+
+def peer_feeds(side: ModelSide) -> dict[str, Any]:
+    """The inputs in the form of a peer; inputs of an IR are passed by position."""
+    feeds = {name: _as_arrays(value) for name, value in side.inputs.items()}
     if side.model.graph.system is System.OPENVINO:
         return {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
     return feeds
-
-
-def _self_difference(
-    side: ModelSide, loaded: LoadedModel, feeds: Mapping[str, Any], results: Sequence[Any], options: ComparisonOptions
-) -> Difference | None:
-    """The first differing output that also differs between two runs of the peer. Not for models with variables, whose
-    runs continue the previous one."""
-    outputs = side.outputs
-    if side.model.graph.variables or outputs is None:
-        return None
-    names = [port.name for port in side.model.outputs]
-    pairs = zip(names, results, strict=False)
-    differing = [name for name, peer_value in pairs if compare(outputs[name], peer_value, options.tolerance).kind]
-    if not differing:
-        return None
-    try:
-        again = run_model(loaded, feeds, side.model)
-    except PeerError:
-        return None
-    first, second = (dict(zip(names, run, strict=False)) for run in (results, again))
-    for name in differing:
-        delta = compare(first[name], second[name], options.tolerance)
-        if delta.kind:
-            return Difference("output", name, name, delta, left=first[name], right=second[name])
-    return None
-
-
-def _compare_outputs(
-    result: Comparison, side: ModelSide, outputs: Mapping[str, Data], results: Sequence[Any], options: ComparisonOptions
-) -> None:
-    steps = QuantizationSteps(side.graph)
-    for port, b in zip(side.model.outputs, results, strict=False):
-        a = outputs[port.name]
-        delta = compare(a, b, options.tolerance)
-        result.compared_outputs += 1
-        if delta.kind:
-            step = steps.output_step(port.name, a)
-            result.outputs.append(Difference("output", port.name, port.name, delta, left=a, right=b, step=step))
 
 
 def _observed_rules(profile: LoopProfile, trips: int, peer: str) -> list[DivergenceReason]:
@@ -325,45 +378,6 @@ class PeerSide:
         return []
 
 
-def _compare_trajectories(
-    side: ModelSide,
-    feeds: Mapping[str, Any],
-    peer: Peer,
-    options: ComparisonOptions,
-    profile: RunProfile,
-    result: Comparison,
-    outputs: Sequence[Any],
-) -> Comparison | None:
-    """Compare carried values of the outermost loops; None if the peer cannot return them. ``outputs``: of the peer;
-    those of requests are compared request by request."""
-    requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = _values_to_follow(side, profile, options)
-    if not requested:
-        return None
-    ports = zip(side.model.outputs, outputs, strict=False)
-    scans = {port.name: value for port, value in ports} if side.model.graph.is_over_requests else {}
-    arrays: list[Any] = []
-    try:
-        loaded = peer.open(trajectory_job(side, requested))
-        results = run_model(loaded, feeds, side.model)
-        arrays = results[len(results) - sum(len(values) for values in requested.values()) :]
-        loaded.close()
-    except (PeerError, UnsupportedError) as error:
-        result.add_note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
-        if not scans:
-            return None
-        requested = dict.fromkeys(requested, ())
-    rows: dict[Loop, list[tuple[list[str], Any]]] = {}
-    for loop, values in requested.items():
-        rows[loop] = []
-        for value, _ in values:
-            names = [edge.param.name for edge in loop.back_edges if edge.result is value]
-            rows[loop].append((names, arrays.pop(0)))
-    paths = [(profile.loops[path].loop, path) for path in profile.loops if profile.loops[path].loop in rows]
-    peer_side = PeerSide(peer.name, paths, rows, scans)
-    own_side = _OutermostLoopSide(side, [path for _, path in paths], bool(scans))
-    return compare_sides(own_side, peer_side, ComparisonOptions(options.tolerance), "free", peer.name)
-
-
 class _OutermostLoopSide:
     """Our side, reduced to the carried values of the compared loops, and to the outputs of requests."""
 
@@ -393,43 +407,6 @@ class _OutermostLoopSide:
     def reasons(self, loop: str) -> list[DivergenceReason]:
         """The reasons of the model."""
         return self._side.reasons(loop)
-
-
-def _values_to_follow(
-    side: ModelSide, profile: RunProfile, options: ComparisonOptions
-) -> dict[Loop, list[tuple[Value, TensorType]]]:
-    """The values to trace: of loops of the main graph, values of constant type within the memory limit."""
-    values_by_loop: dict[Loop, list[tuple[Value, TensorType]]] = {}
-    free = MAX_TRAJECTORY_BYTES
-    for node in side.model.graph.nodes:
-        if not isinstance(node, Loop) or node in side.model.graph.expanded_from:
-            continue
-        info = next((p for p in profile.loops.values() if p.loop is node), None)
-        if info is None or (options.loops and not {node.name, _loop_path(profile, node)} & set(options.loops)):
-            continue
-        if side.model.graph.is_over_requests:
-            assigned = [variable.assigned for variable in request_variables(side.model.graph)]
-            if sum(info.nbytes.get(value, 0) for value in assigned) <= free:
-                values_by_loop[node] = [(value, info.types.get(value) or TensorType()) for value in assigned]
-            continue
-        valid = body_results_in_file(node)
-        values: list[tuple[Value, TensorType]] = []
-        for value, kind in info.types.items():
-            if value not in valid:
-                continue
-            if kind is not None and info.nbytes[value] <= free and kind.dtype is not None and kind.dtype.kind != "V":
-                free -= info.nbytes[value]
-                values.append((value, kind))
-        counter = _iteration_counting_value(node)
-        if not values and counter is not None:
-            values.append(counter)
-        if values:
-            values_by_loop[node] = values
-    return values_by_loop
-
-
-def _loop_path(profile: RunProfile, loop: Loop) -> str:
-    return next(path for path, info in profile.loops.items() if info.loop is loop)
 
 
 def _iteration_counting_value(loop: Loop) -> tuple[Value, TensorType] | None:

@@ -18,7 +18,7 @@ from ..report.findings import Comparison, Demonstration, DivergenceReason, Verdi
 from ..running.boundary_merge import ComparisonOptions
 from ..running.loop_matching import match_loops, select_loop_pairs
 from ..running.sides import ModelSide
-from .free_running import compare_free_running, peer_outcome_text
+from .free_running import FreeRun, peer_outcome_text
 from .lockstep import Lockstep
 from .peer_precision import openvino_tolerance, record_precision_cause, reduced_precision, usual_precision
 from .peer_run_profile import RunProfile
@@ -119,7 +119,7 @@ def compare_with_peer(
     elif free:
         try:
             seconds = time.monotonic() - start
-            free_result = compare_free_running(side, side.inputs, peer, options, profile, seconds)
+            free_result = FreeRun(side, peer, options, profile).compare(seconds)
             comparisons.append(free_result)
             if lockstep and free_result.verdict is Verdict.DIFFER and free_result.demonstration is None:
                 _explain_by_rounding(side, result, free_result, time.monotonic() - start, options)
@@ -173,7 +173,7 @@ def _explain_by_rounding(
 
 def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:
     """Our error with the peer's result, which tells a fault of the model from a fault of ours."""
-    outcome = peer_outcome_text(side, side.inputs, peer)
+    outcome = peer_outcome_text(side, peer)
     return ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields)
 
 

@@ -51,22 +51,33 @@ def with_moved_loop_values(
     Returns:
         The copy; None if no such loop carries floats.
     """
-    mover = _LoopValueMover(np.random.default_rng(seed), units, only)
-    new = rewritten_copy(graph, mover.rewrite)
-    return new if mover.count else None
+    generator, count = np.random.default_rng(seed), 0
 
+    def mover() -> Callable[[Any, Any], Any]:
+        iterations = itertools.count(1)
 
-class _LoopValueMover:
-    """Rewrites loops; ``count``: the carried values that are moved."""
+        def moved(p: Any, data: Any) -> Any:
+            iteration = next(iterations)
+            moves = (only is None or iteration == only[1]) and is_float_tensor(data)
+            return move(data, random_steps(generator, data, units)) if moves else data
 
-    def __init__(self, generator: np.random.Generator, units: int, only: tuple[Loop, int] | None) -> None:
-        self._generator, self._units, self._only = generator, units, only
-        self.count = 0
+        return moved
 
-    def rewrite(self, graph: Graph, node: Node, copied: Node) -> list[Node]:
-        """A node; a loop carries the moved values."""
-        if isinstance(node, Loop) and isinstance(copied, Loop) and (self._only is None or node is self._only[0]):
-            edges = {edge: self._edge(edge, copied.body) for edge in node.back_edges}
+    def moved_edge(edge: BackEdge, body: Graph) -> BackEdge:
+        nonlocal count
+        kind = edge.param.type
+        if isinstance(kind, TensorType) and kind.dtype is not None and dtype_kind(kind.dtype) != "f":
+            return edge
+        count += 1
+        result = Value(f"{edge.result.name}_moved", edge.result.type)
+        operator = ResolvedOperator(mover(), {}, native=False, pure=False)
+        node = ResolvedOperation(result.name, "Move", "", 1, [edge.result], [result], {}, op=operator)
+        body.nodes, body.outputs = [*body.nodes, node], [*body.outputs, result]
+        return BackEdge(edge.initial, edge.param, result)
+
+    def move_carried(graph: Graph, node: Node, copied: Node) -> list[Node]:
+        if isinstance(node, Loop) and isinstance(copied, Loop) and (only is None or node is only[0]):
+            edges = {edge: moved_edge(edge, copied.body) for edge in node.back_edges}
             copied.back_edges = list(edges.values())
             copied.last_values = [copy.copy(last) for last in node.last_values]
             for last in copied.last_values:
@@ -74,30 +85,5 @@ class _LoopValueMover:
                 last.edge = None if edge is None else edges[edge]
         return [copied]
 
-    def _edge(self, edge: BackEdge, body: Graph) -> BackEdge:
-        kind = edge.param.type
-        if isinstance(kind, TensorType) and kind.dtype is not None and dtype_kind(kind.dtype) != "f":
-            return edge
-        self.count += 1
-        moved = Value(f"{edge.result.name}_moved", edge.result.type)
-        operator = ResolvedOperator(self._function(), {}, native=False, pure=False)
-        body.nodes = [
-            *body.nodes,
-            ResolvedOperation(moved.name, "Move", "", 1, [edge.result], [moved], {}, op=operator),
-        ]
-        body.outputs = [*body.outputs, moved]
-        return BackEdge(edge.initial, edge.param, moved)
-
-    def _function(self) -> Callable[[Any, Any], Any]:
-        iterations = itertools.count(1)
-
-        def moved(p: Any, data: Any) -> Any:
-            iteration = next(iterations)
-            moves = self._only is None or iteration == self._only[1]
-            return (
-                move(data, random_steps(self._generator, data, self._units))
-                if moves and is_float_tensor(data)
-                else data
-            )
-
-        return moved
+    new = rewritten_copy(graph, move_carried)
+    return new if count else None

@@ -11,17 +11,14 @@ from ....runtime.graph import TensorType, Value
 from ....runtime.input_validation import Data
 from ...reference.metadata_matching import match_by_metadata
 from ...reference.program_track import ProgramTrack
-from ...reference.reference import Matcher, Reference, Track
+from ...reference.reference import Reference, Track
 from ..running.boundary_merge import ComparisonOptions
 from ..running.sides import ModelSide, TraceSide
 from .match_by_value import ValueMatcher
 from .track_candidates import NameMatcher, TrackCandidate
 from .track_forms import track_at_depth
 from .unrolled_loop_matching import pair_unrolled_loops
-from .value_locations import LocationIndex, ValueLocation
-
-#: Matchers that use metadata.
-MATCHERS: list[Matcher] = [match_by_metadata]
+from .value_locations import LocationIndex
 
 
 @dataclass
@@ -40,28 +37,29 @@ def pair_tracks(
     options: ComparisonOptions,
 ) -> TrackPairing:
     """Pair tracks with values; runs the model if names are missing or ambiguous."""
-    folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
     result = TrackPairing()
-    remaining = _pair_by_metadata(
-        layout, reference, [track for track in tracks if track not in folded], options, result
-    )
+
+    def pair_folded() -> list[TrackCandidate]:
+        folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
+        used = {candidate.location for candidate in result.candidates}
+        return pair_unrolled_loops(side, layout, reference, folded, options.tolerance, used)
+
+    plain = [track for track in tracks if not (isinstance(track, ProgramTrack) and track.folded)]
+    remaining = _pair_by_metadata(layout, reference, plain, options, result)
     # Unrolled copies of a loop are matched as a loop first: each copy alone has the numbers of some iterations.
     has_nested = any(isinstance(track, ProgramTrack) and track.inside for track in remaining)
     if has_nested:
-        candidates = pair_unrolled_loops(
-            side, layout, reference, folded, options.tolerance, {candidate.location for candidate in result.candidates}
-        )
+        candidates = pair_folded()
         result.candidates += candidates
         loops = {candidate.track.loop for candidate in candidates}
         remaining = [track for track in remaining if not (isinstance(track, ProgramTrack) and track.inside in loops)]
-    _by_name_and_value(side, layout, remaining, options, result)
+    _pair_by_name_and_value(side, layout, remaining, options, result)
     if not has_nested:
-        used = {candidate.location for candidate in result.candidates}
-        result.candidates += pair_unrolled_loops(side, layout, reference, folded, options.tolerance, used)
+        result.candidates += pair_folded()
     return result
 
 
-def _by_name_and_value(
+def _pair_by_name_and_value(
     side: ModelSide | TraceSide,
     layout: LocationIndex,
     tracks: list[Track],
@@ -85,15 +83,12 @@ def _by_name_and_value(
     result.candidates += paired.values()
     used = {c.location for c in result.candidates}
     for k, reason in failed.items():
-        track = open_tracks[k][0]
-        others = [
-            c
-            for c in matcher.candidates(track)
-            if c.location not in used and search.agreement.had_same_shape_and_kind(k, c.location)
-        ]
-        if others:
-            result.candidates.append(others[0])
-            used.add(others[0].location)
+        track, had_type = open_tracks[k][0], search.agreement.had_same_shape_and_kind
+        others = (c for c in matcher.candidates(track) if c.location not in used and had_type(k, c.location))
+        candidate = next(others, None)
+        if candidate is not None:
+            result.candidates.append(candidate)
+            used.add(candidate.location)
         elif not track.optional:
             result.unpaired.append((track, reason))
     _pair_only_output(layout, result)
@@ -124,20 +119,14 @@ def _fits_type(data: Data, value: Value) -> bool:
 
 
 def _pair_by_metadata(
-    layout: LocationIndex,
-    reference: Reference,
-    tracks: Sequence[Track],
-    options: ComparisonOptions,
-    result: TrackPairing,
+    layout: LocationIndex, reference: Reference, tracks: list[Track], options: ComparisonOptions, result: TrackPairing
 ) -> list[Track]:
-    """Ask the matchers for tracks without given names; return the unmatched tracks."""
-    remaining = list(tracks)
-    for matcher in MATCHERS:
-        unnamed = [track for track in remaining if track.name not in options.names.values()]
-        for match in matcher(layout.graph, reference, unnamed):
-            loc: ValueLocation | None = layout.locations.get(match.value)
-            form = None if loc is None else track_at_depth(match.track, loc.depth)
-            if loc is not None and form is not None:
-                result.candidates.append(TrackCandidate(match.track, form, loc, match.method))
-                remaining.remove(match.track)
-    return remaining
+    """Pair tracks without given names by metadata; return the others."""
+    unnamed = [track for track in tracks if track.name not in options.names.values()]
+    for match in match_by_metadata(layout.graph, reference, unnamed):
+        loc = layout.locations.get(match.value)
+        form = None if loc is None else track_at_depth(match.track, loc.depth)
+        if loc is not None and form is not None:
+            result.candidates.append(TrackCandidate(match.track, form, loc, match.method))
+            tracks.remove(match.track)
+    return tracks

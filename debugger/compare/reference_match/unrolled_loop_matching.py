@@ -14,7 +14,7 @@ import numpy as np
 
 from ....runtime.graph import Loop
 from ...reference.program_track import ProgramTrack
-from ...reference.reference import Key, Reference
+from ...reference.reference import Reference
 from ..running.sides import ModelSide, TraceSide
 from ..running.value_comparison import Tolerance
 from .track_candidates import TrackCandidate
@@ -66,69 +66,150 @@ def pair_unrolled_loops(
         return []
     search = ValueAgreement(side, layout, {k: (track, None) for k, track in queried.items()}, tolerance)
     search.sample()
-    folds: dict[str, dict[int, ProgramTrack]] = {}
-    for k, track in queried.items():
-        folds.setdefault(track.loop, {})[k] = track
-    matched = _match_loops(search, layout, free_paths, folds, reference)
-    candidates: list[TrackCandidate] = []
-    for name, match in matched.items():
-        # Nodes of a matched nested loop are compared there.
-        fold = {
-            k: track for k, track in folds[name].items() if track.position is not None or track.inside not in matched
-        }
-        candidates += _carried_candidates(layout, match, fold, "value" if match.matched_by_value else "position")
-        candidates += _result_candidates(search, match.path, fold, {candidate.location for candidate in candidates})
-    return candidates
+    return _UnrolledLoops(search, layout, free_paths, queried, reference).pair()
 
 
-def _match_loops(
-    search: ValueAgreement,
-    layout: LocationIndex,
-    free: set[str],
-    folds: dict[str, dict[int, ProgramTrack]],
-    reference: Reference,
-) -> dict[str, _UnrolledLoopMatch]:
-    """Python loops by name with their loops, best agreement first. Nested loops must be nested in the matches of the
-    outer loops."""
-    single_depths, is_only = _depths_with_one_loop(layout, free, folds), len(free) == len(reference.folds) == 1
-    pairs = [
-        (match, name)
-        for name, fold in folds.items()
-        for match in _possible_matches(search, layout, free, fold, reference.folds.get(name, {}))
-    ]
-    matched: dict[str, _UnrolledLoopMatch] = {}
-    for match, name in sorted(
-        pairs, key=lambda m: (not m[0].matched_by_value, layout.loop_depth(m[0].path), -m[0].agreeing_share)
-    ):
-        is_alone = layout.loop_depth(match.path) in single_depths and not reference.trips
-        # A loop that is not nested may look like a nested one.
-        certain = match.matched_by_value or (
-            is_alone and (is_only or _same_trip_counts(search, reference, match.path, name, matched))
-        )
-        by_path = {m.path: other_name for other_name, m in matched.items()}
-        if match.path not in by_path and name not in matched and certain and _same_nesting(match.path, name, by_path):
-            matched[name] = match
-    return matched
+class _UnrolledLoops:
+    """The pairing of Python loops with loops of a model. ``free``: the paths of unpaired loops."""
 
+    def __init__(
+        self,
+        search: ValueAgreement,
+        layout: LocationIndex,
+        free: set[str],
+        tracks: Mapping[int, ProgramTrack],
+        reference: Reference,
+    ) -> None:
+        self._search, self._layout, self._free, self._reference = search, layout, free, reference
+        #: By Python loop its tracks.
+        self._folds: dict[str, dict[int, ProgramTrack]] = {}
+        for k, track in tracks.items():
+            self._folds.setdefault(track.loop, {})[k] = track
 
-def _depths_with_one_loop(
-    layout: LocationIndex, free: Collection[str], folds: Mapping[str, dict[int, ProgramTrack]]
-) -> set[int]:
-    """The depths at which both sides have exactly one loop."""
-    model_counts = Counter(layout.loop_depth(path) for path in free)
-    program_counts = Counter(track_depth(next(iter(fold.values()))) for fold in folds.values())
-    return {depth for depth, count in model_counts.items() if count == program_counts[depth] == 1}
+    def pair(self) -> list[TrackCandidate]:
+        matched = self._match_loops()
+        candidates: list[TrackCandidate] = []
+        for name, match in matched.items():
+            # Nodes of a matched nested loop are compared there.
+            tracks = self._folds[name].items()
+            fold = {k: track for k, track in tracks if track.position is not None or track.inside not in matched}
+            candidates += self._carried_candidates(match, fold)
+            used = {candidate.location for candidate in candidates}
+            candidates += self._result_candidates(match.path, fold, used)
+        return candidates
 
+    def _match_loops(self) -> dict[str, _UnrolledLoopMatch]:
+        """Python loops by name with their loops, best agreement first. Nested loops must be nested in the matches of
+        the outer loops."""
+        layout, folds = self._layout, self._reference.folds
+        # The depths at which both sides have exactly one loop.
+        counts = Counter(layout.loop_depth(path) for path in self._free)
+        program_counts = Counter(track_depth(next(iter(fold.values()))) for fold in self._folds.values())
+        single_depths = {depth for depth, count in counts.items() if count == program_counts[depth] == 1}
+        is_only = len(self._free) == len(folds) == 1
+        pairs = [(match, name) for name in self._folds for match in self._possible_matches(name)]
+        matched: dict[str, _UnrolledLoopMatch] = {}
+        for match, name in sorted(
+            pairs, key=lambda m: (not m[0].matched_by_value, layout.loop_depth(m[0].path), -m[0].agreeing_share)
+        ):
+            is_alone = layout.loop_depth(match.path) in single_depths and not self._reference.trips
+            # A loop that is not nested may look like a nested one.
+            certain = match.matched_by_value or (
+                is_alone and (is_only or self._same_trip_counts(match.path, name, matched))
+            )
+            by_path = {m.path: other_name for other_name, m in matched.items()}
+            if (
+                match.path not in by_path
+                and name not in matched
+                and certain
+                and _same_nesting(match.path, name, by_path)
+            ):
+                matched[name] = match
+        return matched
 
-def _same_trip_counts(
-    search: ValueAgreement, reference: Reference, path: str, name: str, matched: Mapping[str, _UnrolledLoopMatch]
-) -> bool:
-    """Whether a loop has the entries of a Python loop whose outer loops are matched, and for outer loops also the trip
-    counts."""
-    a, b = search.trips.get(path, {}), reference.folds.get(name, {})
-    outer = [other for other in reference.folds if name.startswith(f"{other}/")]
-    is_innermost = not any(other.startswith(f"{name}/") for other in reference.folds)
-    return all(other in matched for other in outer) and (a.keys() == b.keys() if is_innermost else a == b)
+    def _same_trip_counts(self, path: str, name: str, matched: Collection[str]) -> bool:
+        """Whether a loop has the entries of a Python loop whose outer loops are matched, and for outer loops also the
+        trip counts."""
+        folds = self._reference.folds
+        a, b = self._search.trips.get(path, {}), folds.get(name, {})
+        is_innermost = not any(other.startswith(f"{name}/") for other in folds)
+        outer_matched = all(other in matched for other in folds if name.startswith(f"{other}/"))
+        return outer_matched and (a.keys() == b.keys() if is_innermost else a == b)
+
+    def _possible_matches(self, name: str) -> Iterator[_UnrolledLoopMatch]:
+        fold, trips, search = self._folds[name], self._reference.folds.get(name, {}), self._search
+        carried = {k: track for k, track in fold.items() if track.role == "carried"}
+        for path in self._free:
+            if self._layout.loop_depth(path) != track_depth(next(iter(fold.values()))):
+                continue
+            locs = self._match_carried(path, carried)
+            if locs and all(k in locs or _is_counter(track) for k, track in carried.items()):
+                scores = [score for k, loc in locs.items() if (score := search.scores[k].get(loc)) is not None]
+                frequent = search.trips.get(path) == trips or all(2 * s.agreed >= s.compared for s in scores)
+                by_value = frequent and any(s.is_significant for s in scores)
+                yield _UnrolledLoopMatch(path, locs, by_value, sum(s.agreeing_share for s in scores))
+
+    def _match_carried(self, path: str, tracks: Mapping[int, ProgramTrack]) -> dict[int, ValueLocation]:
+        """The location of each carried value: best agreement first, then equal operators, then order."""
+        search, locations, loop = self._search, self._layout.locations, self._layout.loops[path]
+        choices = []
+        for j, (k, track) in enumerate(tracks.items()):
+            for i, edge in enumerate(loop.back_edges):
+                loc = locations.get(edge.param)
+                if loc is not None and search.had_same_shape_and_kind(k, loc):
+                    score = search.scores[k].get(loc)
+                    share = 0.0 if score is None else score.agreeing_share
+                    choices.append((-share, _track_operator(track) != _edge_operator(loop, i), abs(j - i), k, loc))
+        matches: dict[int, ValueLocation] = {}
+        for *_, k, loc in sorted(choices, key=lambda choice: choice[:4]):
+            if k not in matches and loc not in matches.values():
+                matches[k] = loc
+        return matches
+
+    def _carried_candidates(
+        self, match: _UnrolledLoopMatch, fold: Mapping[int, ProgramTrack]
+    ) -> Iterator[TrackCandidate]:
+        """The location of each carried value that an iteration receives, and of the result that updates it."""
+        method = "value" if match.matched_by_value else "position"
+        edges = {edge.param: edge for edge in self._layout.loops[match.path].back_edges}
+        for k, loc in match.carried.items():
+            yield TrackCandidate(fold[k], fold[k], loc, method)
+            result = self._layout.locations.get(edges[loc.value].result)
+            source = next((t for t in fold.values() if (t.role, t.position) == ("result", fold[k].position)), None)
+            if source is not None and result is not None and not result.role:
+                yield TrackCandidate(source, source, result, method)
+
+    def _result_candidates(
+        self, path: str, fold: Mapping[int, ProgramTrack], used: set[ValueLocation]
+    ) -> Iterator[TrackCandidate]:
+        """Intermediate results in all iterations: the values of the loop with the same numbers."""
+        length = max(len(track.values) for track in fold.values() if track.role == "result")
+        tracks = [k for k, track in fold.items() if track.position is None and len(track.values) == length]
+        likely = {k: self._likely_scores(k, path) for k in tracks}
+        ambiguous = {k: scores for k, scores in likely.items() if len(scores) > 1}
+        if ambiguous:
+            # Values that are equal in a few iterations may differ later.
+            self._search.compare_all_iterations(ambiguous)
+        for k, scores in likely.items():
+            free = [score for score in scores if score.candidate.location not in used]
+            loc = next((s.candidate.location for s in (*(s for s in free if s.agrees_everywhere), *free)), None)
+            if loc is None:
+                continue
+            used.add(loc)
+            same_operator = loc.node is not None and _canonical_operator(loc.node.op_type) == _track_operator(fold[k])
+            unambiguous = len(scores) == 1 and (scores[0].agrees_everywhere or same_operator)
+            yield TrackCandidate(fold[k], fold[k], loc, "value", is_unambiguous=unambiguous)
+
+    def _likely_scores(self, k: int, path: str) -> list[AgreementScore]:
+        """The candidates of a track in a loop, in execution order: those that agree everywhere, or else the best
+        one."""
+        scores = [
+            s for loc, s in self._search.scores[k].items() if loc.path == path and not loc.role and s.is_significant
+        ]
+        exact = sorted((s for s in scores if s.agrees_everywhere), key=lambda s: s.candidate.location.order)
+        top = max((s.agreeing_share for s in scores), default=0.0)
+        best = [s for s in scores if s.agreeing_share == top]
+        return exact or (best if len(best) == 1 else [])
 
 
 def _same_nesting(path: str, name: str, names_by_path: Mapping[str, str]) -> bool:
@@ -138,29 +219,6 @@ def _same_nesting(path: str, name: str, names_by_path: Mapping[str, str]) -> boo
         and other_path.startswith(f"{path} ") == other_name.startswith(f"{name}/")
         for other_path, other_name in names_by_path.items()
     )
-
-
-def _possible_matches(
-    search: ValueAgreement,
-    layout: LocationIndex,
-    free: Collection[str],
-    fold: dict[int, ProgramTrack],
-    trips: Mapping[Key, int],
-) -> Iterator[_UnrolledLoopMatch]:
-    carried = [k for k, track in fold.items() if track.role == "carried"]
-    for path in free:
-        if layout.loop_depth(path) != track_depth(next(iter(fold.values()))):
-            continue
-        locs = _match_carried(search, layout, path, {k: fold[k] for k in carried})
-        if locs and all(k in locs or _is_counter(fold[k]) for k in carried):
-            scores = [score for k, loc in locs.items() if (score := search.scores[k].get(loc)) is not None]
-            frequent = search.trips.get(path) == trips or all(2 * s.agreed >= s.compared for s in scores)
-            yield _UnrolledLoopMatch(
-                path,
-                locs,
-                frequent and any(s.is_significant for s in scores),
-                sum(s.agreeing_share for s in scores),
-            )
 
 
 def _is_counter(track: ProgramTrack) -> bool:
@@ -174,40 +232,6 @@ def _is_counter(track: ProgramTrack) -> bool:
         if (*key[:-1], key[-1] - 1) in track.values
     }
     return len(steps) == 1
-
-
-def _match_carried(
-    search: ValueAgreement, layout: LocationIndex, path: str, tracks: dict[int, ProgramTrack]
-) -> dict[int, ValueLocation]:
-    """The location of each carried value: best agreement first, then equal operators, then order."""
-    loop = layout.loops[path]
-    edges = [(i, edge) for i, edge in enumerate(loop.back_edges) if edge.param in layout.locations]
-    choices = []
-    for j, (k, track) in enumerate(tracks.items()):
-        for i, edge in edges:
-            loc = layout.locations[edge.param]
-            if search.had_same_shape_and_kind(k, loc):
-                score = search.scores[k].get(loc)
-                share = 0.0 if score is None else score.agreeing_share
-                choices.append((-share, _track_operator(track) != _edge_operator(loop, i), abs(j - i), k, loc))
-    matches: dict[int, ValueLocation] = {}
-    for *_, k, loc in sorted(choices, key=lambda choice: choice[:4]):
-        if k not in matches and loc not in matches.values():
-            matches[k] = loc
-    return matches
-
-
-def _carried_candidates(
-    layout: LocationIndex, match: _UnrolledLoopMatch, fold: dict[int, ProgramTrack], method: str
-) -> Iterator[TrackCandidate]:
-    """The location of each carried value that an iteration receives, and of the result that updates it."""
-    edges = {edge.param: edge for edge in layout.loops[match.path].back_edges}
-    for k, loc in match.carried.items():
-        yield TrackCandidate(fold[k], fold[k], loc, method)
-        result = layout.locations.get(edges[loc.value].result)
-        source = next((t for t in fold.values() if (t.role, t.position) == ("result", fold[k].position)), None)
-        if source is not None and result is not None and not result.role:
-            yield TrackCandidate(source, source, result, method)
 
 
 def _track_operator(track: ProgramTrack) -> str:
@@ -227,42 +251,3 @@ def _edge_operator(loop: Loop, index: int) -> str:
 def _canonical_operator(operator: str) -> str:
     name = operator.lower().rstrip("_")
     return _OPERATOR_SYNONYMS.get(name, name)
-
-
-def _result_candidates(
-    search: ValueAgreement, path: str, fold: dict[int, ProgramTrack], used: set[ValueLocation]
-) -> Iterator[TrackCandidate]:
-    """Intermediate results in all iterations: the values of the loop with the same numbers."""
-    length = max(len(track.values) for track in fold.values() if track.role == "result")
-    tracks = [k for k, track in fold.items() if track.position is None and len(track.values) == length]
-    likely = {k: _likely_scores(search, k, path) for k in tracks}
-    ambiguous = {k: scores for k, scores in likely.items() if len(scores) > 1}
-    if ambiguous:
-        # Values that are equal in a few iterations may differ later.
-        search.compare_all_iterations(ambiguous)
-    for k, scores in likely.items():
-        remaining = [
-            score for score in scores if score.agrees_everywhere and score.candidate.location not in used
-        ] or scores
-        locs = [score.candidate.location for score in remaining if score.candidate.location not in used]
-        if locs:
-            used.add(locs[0])
-            node = locs[0].node
-            same_operator = node is not None and _canonical_operator(node.op_type) == _track_operator(fold[k])
-            yield TrackCandidate(
-                fold[k],
-                fold[k],
-                locs[0],
-                "value",
-                is_unambiguous=len(scores) == 1 and (scores[0].agrees_everywhere or same_operator),
-            )
-
-
-def _likely_scores(search: ValueAgreement, k: int, path: str) -> list[AgreementScore]:
-    """The candidates of a track in a loop, in execution order: those that agree everywhere, or else the best
-    one."""
-    scores = [s for loc, s in search.scores[k].items() if loc.path == path and not loc.role and s.is_significant]
-    exact = sorted((s for s in scores if s.agrees_everywhere), key=lambda s: s.candidate.location.order)
-    top = max((s.agreeing_share for s in scores), default=0.0)
-    best = [s for s in scores if s.agreeing_share == top]
-    return exact or (best if len(best) == 1 else [])

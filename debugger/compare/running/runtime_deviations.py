@@ -15,9 +15,10 @@ import numpy as np
 
 from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.frontends.recurrent import expand_recurrent_operators, layer_function
-from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, System, TensorType, Value
+from ....runtime.graph import BackEdge, Graph, Loop, Node, Operation, System, TensorType, Value, walk_graphs
 from ....runtime.ops.registry import ResolvedOperation, ResolvedOperator
 from ..report.findings import Comparison, Demonstration, DivergenceReason
+from .graph_rewriting import rewritten_copy
 
 #: Attributes of recurrent operators in which frameworks differ or that runtimes ignore, and their defaults.
 _DEFAULTS: dict[str, Any] = {
@@ -161,44 +162,27 @@ def _is_recurrent(operator: Operation, system: System) -> bool:
 
 
 def _recurrent_operators(graph: Graph) -> Iterator[Operation]:
-    for node in graph.nodes:
-        if isinstance(node, If):
-            yield from _recurrent_operators(node.then_branch)
-            yield from _recurrent_operators(node.else_branch)
-        elif isinstance(node, Loop) and node not in graph.expanded_from:
-            yield from _recurrent_operators(node.body)
-    operators = dict.fromkeys(graph.expanded_from.values())
-    yield from (operator for operator in operators if _is_recurrent(operator, graph.system))
+    for part in walk_graphs(graph):
+        operators = dict.fromkeys(part.expanded_from.values())
+        yield from (operator for operator in operators if _is_recurrent(operator, graph.system))
 
 
 def _copy_with_changed_operators(graph: Graph, op_type: str, change: _Change) -> Graph:
     """A copy of a graph in which the operators of a type are changed, and all recurrent ones expanded again."""
-    new = _copy_with_collapsed_loops(graph, op_type, change)
+    collapsed: set[Node] = set()
+
+    def collapse(part: Graph, node: Node, copied: Node) -> list[Node]:
+        operator = part.expanded_from.get(copied)
+        if operator is None or not _is_recurrent(operator, graph.system):
+            return [copied]
+        del part.expanded_from[copied]
+        if operator in collapsed:
+            return []
+        collapsed.add(operator)
+        return change(operator) if operator.op_type == op_type else [copy.copy(operator)]
+
+    new = rewritten_copy(graph, collapse)
     expand_recurrent_operators(new)
-    return new
-
-
-def _copy_with_collapsed_loops(graph: Graph, op_type: str, change: _Change) -> Graph:
-    """A copy of a graph with recurrent operators in place of their loops; values are shared."""
-    new = copy.copy(graph)
-    new.constants = list(graph.constants)
-    recurrent = {node: item for node, item in graph.expanded_from.items() if _is_recurrent(item, graph.system)}
-    new.expanded_from = {node: item for node, item in graph.expanded_from.items() if node not in recurrent}
-    new.nodes = []
-    operators = set(recurrent.values())
-    for node in dict.fromkeys(recurrent.get(node, node) for node in graph.nodes):
-        copied: Node = copy.copy(node)
-        if isinstance(node, Operation) and node in operators and node.op_type == op_type:
-            new.nodes += change(node)
-            continue
-        if isinstance(node, If) and isinstance(copied, If):
-            copied.then_branch = _copy_with_collapsed_loops(node.then_branch, op_type, change)
-            copied.else_branch = _copy_with_collapsed_loops(node.else_branch, op_type, change)
-        elif isinstance(node, Loop) and isinstance(copied, Loop):
-            copied.body = _copy_with_collapsed_loops(node.body, op_type, change)
-        elif node in new.expanded_from:
-            copied = node
-        new.nodes.append(copied)
     return new
 
 
