@@ -17,7 +17,6 @@ from ....runtime.graph import Array, Graph, If, Loop, Node, Value, own_nodes
 from ..alignment.model_alignment import AlignedModels
 from ..alignment.port_alignment import LoopAlignment
 from ..report.findings import BodyHeadroom, OutOfRangeResult
-from ..running.value_comparison import dtype_kind
 from ..running.value_readers import ValueReader
 from .narrow_type_headroom import dtype_by_name, largest_finite_number, one_sided_nonfinite
 
@@ -77,8 +76,15 @@ class RangeMonitor:
         if not is_known or not isinstance(data, np.ndarray) or data.dtype != self._dtype or not data.size:
             return
         self._read_count += 1
-        if not self._measure(iteration, result.node, data) and self.headroom.first_nonfinite is None:
-            self.headroom.first_nonfinite = _one_sided_nonfinite(entry, iteration, result, data, narrow, broad)
+        if self._measure(iteration, result.node, data) or self.headroom.first_nonfinite is not None:
+            return
+        is_known, other = (False, None) if result.counterpart is None else broad.read(result.counterpart)
+        if is_known and isinstance(other, np.ndarray) and other.size == data.size:
+            count = int(np.count_nonzero(one_sided_nonfinite(data, other)))
+            if count:
+                self.headroom.first_nonfinite = OutOfRangeResult(
+                    result.node.name, result.value.name, result.node.op_type, entry, iteration, count, data.size
+                )
 
     def _measure(self, iteration: int | None, node: Node, data: Array) -> bool:
         """Record the largest magnitude; returns whether all elements are finite."""
@@ -94,29 +100,6 @@ class RangeMonitor:
         return is_finite
 
 
-def _one_sided_nonfinite(
-    entry: tuple[int, ...],
-    iteration: int | None,
-    result: _MonitoredResult,
-    data: Array,
-    narrow: ValueReader,
-    broad: ValueReader,
-) -> OutOfRangeResult | None:
-    """The elements of a result that are not finite on this side only. Without a counterpart, all elements that are not
-    finite although the operands are."""
-    is_known, other = (False, None) if result.counterpart is None else broad.read(result.counterpart)
-    if is_known and isinstance(other, np.ndarray) and other.size == data.size:
-        count = int(np.count_nonzero(one_sided_nonfinite(data, other)))
-    elif _has_finite_inputs(result.node, narrow):
-        count = int(np.count_nonzero(~np.isfinite(data.astype(np.float64))))
-    else:
-        count = 0
-    if not count:
-        return None
-    node = result.node
-    return OutOfRangeResult(node.name, result.value.name, node.op_type, entry, iteration, count, data.size)
-
-
 def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
     """Node results of a body including its branches; nested loops are separate pairs."""
     for node in own_nodes(graph):
@@ -124,14 +107,3 @@ def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_Mon
             yield from (
                 _MonitoredResult(node, v, alignment.counterpart(side, v)) for v in node.outputs if v is not None
             )
-
-
-def _has_finite_inputs(node: Node, reader: ValueReader) -> bool:
-    """Whether all operands of a node are known and finite."""
-    for value in (value for value in node.inputs if value is not None):
-        is_known, data = (True, value.constant) if value.constant is not None else reader.read(value)
-        if not is_known or not isinstance(data, np.ndarray):
-            return False
-        if dtype_kind(data.dtype) == "f" and not np.isfinite(data.astype(np.float64)).all():
-            return False
-    return True

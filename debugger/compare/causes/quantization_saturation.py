@@ -129,15 +129,12 @@ def _read(reader: ValueReader, value: Value | None) -> Array | None:
 
 def _integer_bounds(dtype: np.dtype[Any]) -> tuple[float, float] | None:
     """The smallest and the largest number of an integer type; None for 8-bit floats."""
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return float(info.min), float(info.max)
-    if dtype.kind == "V" and "int" in dtype.name:
-        import ml_dtypes
+    if "int" not in dtype.name:
+        return None
+    import ml_dtypes
 
-        int_info: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-        return float(int_info.min), float(int_info.max)
-    return None
+    info: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    return float(info.min), float(info.max)
 
 
 def _broadcast_parameter(parameter: Array, x: Array, axis: int) -> Any:
