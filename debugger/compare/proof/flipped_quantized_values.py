@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, TypeGuard
 
@@ -22,21 +23,20 @@ _QUANTIZERS = frozenset(
 _ROUNDING = Tolerance()
 
 
+@dataclass
 class TippedValueSearch:
     """Runs two sides in step. ``twins``: left -> right values that correspond, None if both run one model; ``paths``:
     the paths of the right side's loops, by those of the left one, if they differ."""
 
-    def __init__(
-        self,
-        left: ModelSide,
-        right: ModelSide,
-        twins: Mapping[Value, Value] | None = None,
-        paths: Mapping[str, str] | None = None,
-    ) -> None:
-        self._sides = left, right
-        self._twins = twins
-        self._paths = paths or {}
-        self._graphs = {MAIN: left.model.graph, **{plan.path: plan.loop.body for plan in left.model.plan.loops}}
+    left: ModelSide
+    right: ModelSide
+    twins: Mapping[Value, Value] | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        left = self.left.model
+        self._sides = self.left, self.right
+        self._graphs = {MAIN: left.graph, **{plan.path: plan.loop.body for plan in left.plan.loops}}
         self._by_graph = {
             path: [node for node in own_nodes(graph) if _is_quantizer(node)] for path, graph in self._graphs.items()
         }
@@ -65,7 +65,7 @@ class TippedValueSearch:
         return early
 
     def _right_path(self, path: str) -> str:
-        return self._paths.get(path, path)
+        return self.paths.get(path, path)
 
     def _tipped_node(
         self, path: str, entry: tuple[int, ...], iteration: int | None, left: ValueReader, right: ValueReader
@@ -87,7 +87,7 @@ class TippedValueSearch:
         return None
 
     def _pair(self, value: Value, left: ValueReader, right: ValueReader) -> tuple[Array, Array] | None:
-        twin = value if self._twins is None else self._twins.get(value)
+        twin = value if self.twins is None else self.twins.get(value)
         if twin is None:
             return None
         data = []

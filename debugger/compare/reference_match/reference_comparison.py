@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,29 +118,26 @@ def _check_names(layout: LocationIndex, reference: Reference, options: Compariso
                 raise UsageError(f"{name}={other}: {label} has no '{item}'{did_you_mean(item, sorted(known_names))}")
 
 
+@dataclass
 class _ReferenceRun:
-    """One run of a side, compared with the paired tracks."""
+    """One run of a side, compared with the paired tracks. ``selected_loops``: by path."""
 
-    def __init__(
-        self,
-        side: ModelSide | TraceSide,
-        layout: LocationIndex,
-        reference: Reference,
-        pairing: TrackPairing,
-        options: ComparisonOptions,
-        loops: set[str],
-    ) -> None:
-        self.side, self.layout, self.reference, self.options = side, layout, reference, options
-        self.pairing = pairing
-        self.selected_loops = loops
-        self.result = Comparison("reference", side.label, reference.label)
+    side: ModelSide | TraceSide
+    layout: LocationIndex
+    reference: Reference
+    pairing: TrackPairing
+    options: ComparisonOptions
+    selected_loops: set[str]
+
+    def __post_init__(self) -> None:
+        self.result = Comparison("reference", self.side.label, self.reference.label)
         self.compared_tracks = list(self._make_compared_tracks())
         self.by_loop: dict[str, list[ComparedTrack]] = {}
         for track in self.compared_tracks:
             self.by_loop.setdefault(track.location.path, []).append(track)
         self.findings: dict[str, LoopFindings] = {}
-        self.reference_names = {path: self._reference_loop_name(path) for path in layout.loops}
-        self.trips = {**reference.trips, **reference.folds}
+        self.reference_names = {path: self._reference_loop_name(path) for path in self.layout.loops}
+        self.trips = {**self.reference.trips, **self.reference.folds}
         #: Loop -> entry -> iterations so far.
         self.counts: dict[str, dict[Key, int]] = {}
         self.stopped_by: dict[str, dict[Key, StoppedBy]] = {}

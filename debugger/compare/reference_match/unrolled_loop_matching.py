@@ -69,21 +69,20 @@ def pair_unrolled_loops(
     return _UnrolledLoops(search, layout, free_paths, queried, reference).pair()
 
 
+@dataclass
 class _UnrolledLoops:
-    """The pairing of Python loops with loops of a model. ``free``: the paths of unpaired loops."""
+    """The pairing of Python loops with loops of a model. ``_free``: the paths of unpaired loops."""
 
-    def __init__(
-        self,
-        search: ValueAgreement,
-        layout: LocationIndex,
-        free: set[str],
-        tracks: Mapping[int, ProgramTrack],
-        reference: Reference,
-    ) -> None:
-        self._search, self._layout, self._free, self._reference = search, layout, free, reference
+    _search: ValueAgreement
+    _layout: LocationIndex
+    _free: set[str]
+    _tracks: Mapping[int, ProgramTrack]
+    _reference: Reference
+
+    def __post_init__(self) -> None:
         #: By Python loop its tracks.
         self._folds: dict[str, dict[int, ProgramTrack]] = {}
-        for k, track in tracks.items():
+        for k, track in self._tracks.items():
             self._folds.setdefault(track.loop, {})[k] = track
 
     def pair(self) -> list[TrackCandidate]:

@@ -212,22 +212,18 @@ class _LoopEntry:
     iterations: list[int | None] = field(default_factory=lambda: [None, None])
 
 
+@dataclass
 class _BoundaryMerge:
     """One merge of both streams."""
 
-    def __init__(
-        self,
-        left: ComparisonSide,
-        right: ComparisonSide,
-        pairs: Sequence[LoopMatch],
-        options: ComparisonOptions,
-        alignment: AlignedModels | None,
-    ) -> None:
-        self.left = left
-        self.right = right
-        self.options = options
-        self.alignment = alignment
-        self.pairs = pairs
+    left: ComparisonSide
+    right: ComparisonSide
+    pairs: Sequence[LoopMatch]
+    options: ComparisonOptions
+    alignment: AlignedModels | None
+
+    def __post_init__(self) -> None:
+        pairs = self.pairs
         single = len(pairs) == 1
         self.matches_by_path = [
             {(pair.left, pair.right)[side].path: (pair, () if single else pair.enclosing) for pair in pairs}
@@ -240,10 +236,10 @@ class _BoundaryMerge:
         #: For each value with different bits: the first iteration since which it differs without a gap.
         self.differing_since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
         #: Both are runs of loopdbg, so that equal values are bit-identical.
-        self.exact = alignment is not None and alignment.is_bit_exact
-        self.steps = QuantizationSteps(left.graph)
+        self.exact = self.alignment is not None and self.alignment.is_bit_exact
+        self.steps = QuantizationSteps(self.left.graph)
         self.monitors = {pair.index: list(self._make_monitors(pair)) for pair in pairs}
-        for k, side in enumerate((left, right)):
+        for k, side in enumerate((self.left, self.right)):
             if isinstance(side, ModelSide):
                 monitored = [pair for pair in pairs if self.monitors[pair.index]]
                 side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in monitored)}
