@@ -53,9 +53,7 @@ def localize_before_loops(
             search.trace_loop(findings, loops[findings.left])
         if result.outputs and not differing:
             causes = ((d, search.trace_output(d)) for d in result.outputs[:MAX_TRACED_OUTPUTS])
-            record_first_differing_output(
-                result, side.model.graph, ((d, cause) for d, cause in causes if cause is not None)
-            )
+            record_first_differing_output(result, side.model.graph, causes)
         all_causes = [result.cause, *(findings.cause for findings in differing)]
         nodes = [cause.node for cause in all_causes if cause is not None]
         reasons = [reason for node in nodes for reason in saturation_reasons(node) + extreme_reasons(node)]

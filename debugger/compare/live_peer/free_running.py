@@ -7,7 +7,7 @@ values of its outermost loops as additional outputs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -341,33 +341,30 @@ def _as_arrays(value: Any) -> Any:
 # -- trajectories of loops
 
 
+@dataclass
 class PeerSide:
-    """The carried values of a peer's loops as boundaries."""
+    """The carried values of a peer's loops as boundaries. ``scans``: of a loop over requests its outputs, by name."""
 
-    def __init__(
-        self,
-        label: str,
-        loops: Sequence[tuple[Loop, str]],
-        rows: Mapping[Loop, Sequence[tuple[list[str], Any]]],
-        scans: Mapping[str, Any],
-    ) -> None:
-        self.label = label
-        self.loops = [LoopInfo(path, loop.name) for loop, path in loops]
-        self.graph: Graph | None = None
-        self.outputs: Mapping[str, Data] | None = None
-        self._paths = loops
-        self._trajectories = rows
-        #: Of a loop over requests: its outputs, by name.
-        self._scans = scans
+    label: str
+    paths: Sequence[tuple[Loop, str]]
+    trajectories: Mapping[Loop, Sequence[tuple[list[str], Any]]]
+    scans: Mapping[str, Any]
+    graph: Graph | None = None
+    outputs: Mapping[str, Data] | None = None
+
+    @property
+    def loops(self) -> list[LoopInfo]:
+        """The outermost loops."""
+        return [LoopInfo(path, loop.name) for loop, path in self.paths]
 
     def boundaries(self) -> Iterator[Boundary]:
         """Boundaries with carried values only; those of iteration 0 are unknown."""
-        for loop, path in self._paths:
-            trajectories = self._trajectories[loop]
-            count = min(len(rows) for rows in (*(rows for _, rows in trajectories), *self._scans.values()))
+        for loop, path in self.paths:
+            trajectories = self.trajectories[loop]
+            count = min(len(rows) for rows in (*(rows for _, rows in trajectories), *self.scans.values()))
             for k in range(count + 1):
                 carried = {name: rows[k - 1] for names, rows in trajectories for name in names} if k else {}
-                scanned = {name: rows[k - 1] for name, rows in self._scans.items()} if k else {}
+                scanned = {name: rows[k - 1] for name, rows in self.scans.items()} if k else {}
                 yield Boundary(path, (), k, None, StoppedBy.CONDITION if k == count else None, carried, scanned)
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:

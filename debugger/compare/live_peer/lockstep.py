@@ -69,10 +69,7 @@ class Lockstep:
     """One run of ours with a peer in lockstep. ``profile`` is filled during the run, also without a peer."""
 
     def __init__(self, side: ModelSide, peer: Peer | None, options: ComparisonOptions, profile: RunProfile) -> None:
-        self.side = side
-        self.peer = peer
-        self.options = options
-        self.profile = profile
+        self.side, self.peer, self.options, self.profile = side, peer, options, profile
         self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
         self._loops: dict[int, _LockstepLoop] = {}
         self._iteration_count = 0

@@ -146,8 +146,6 @@ class _Search:
 
     def _removes_difference(self, chosen: Sequence[Edit]) -> bool:
         left, other = self._reruns.side.model.graph, self._interventions.right
-        if other.graph is None:
-            return False
         right_inputs = dict(other.bound_inputs()) if isinstance(other, ModelSide) else {}
         try:
             changed = apply_edits(left, other.graph, self._script, chosen, right_inputs)

@@ -94,7 +94,8 @@ class _DivergenceSearch:
         operands = [value for value in node.inputs if value is not None]
         values = [(value, reader.read(value)) for value in operands] if reader is not None else []
         inputs = [(value.name, data) for value, (is_known, data) in values if is_known]
-        other = next((self._tracks[value].track.name for value in node.outputs if value in self._tracks), "")
+        tracks = (self._tracks.get(value) for value in node.outputs if value is not None)
+        other = next((track.track.name for track in tracks if track is not None), "")
         return NodeDifference(node.name, first.name, node.op_type, inputs, first, other, node.op_type)
 
     def _search(self) -> None:

@@ -44,7 +44,7 @@ def recorded_model(side: TraceSide, options: ComparisonOptions, limit: int | Non
         InterruptError: Ctrl-C.
     """
     trace = side.trace
-    if trace.ended != "end" or side.graph is None or constants_without_data(side.graph):
+    if trace.ended != "end" or constants_without_data(side.graph):
         return None
     exact = replace(options, tolerance=Tolerance(0.0, 0.0), names={}, loops=(), reports_partial=False)
     try:
