@@ -15,7 +15,7 @@ from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
 from ..alignment.edit_script import build_edit_script
-from ..alignment.model_alignment import AlignedModels, IdenticalModels, ModelAlignment, align_models
+from ..alignment.model_alignment import AlignedModels, align_models
 from ..alignment.numeric_types import QUANTIZED_PEAK_TOLERANCE
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
@@ -85,7 +85,6 @@ def compare_sides(
     """
     result = Comparison(mode, left.label, right.label)
     listed: list[StaticDifference] = []
-    paths: dict[Loop, str] = {}
     start = time.monotonic()
     for side in (left, right):
         if isinstance(side, ModelSide | TraceSide):
@@ -93,8 +92,10 @@ def compare_sides(
     matching = match_loops(left.loops, right.loops, options.names)
     _note_unmatched_loops(result, matching)
     pairs = select_loop_pairs(matching.pairs, options.loops)
-    alignment = _alignment(left, right, matching, options)
-    if alignment is not None:
+    chosen = {pair.left.path for pair in pairs} if options.loops else None
+    alignment = None
+    if left.graph is not None and right.graph is not None:
+        alignment = align_models(left.graph, right.graph, matching.loop_pairs, options.names)
         requested, options = options, replace(options, tolerance=alignment.adapt_tolerance(options.tolerance))
         if options.tolerance.peak_fraction > requested.tolerance.peak_fraction:
             label = (left, right)[alignment.quantized_side or 0].label
@@ -102,10 +103,8 @@ def compare_sides(
                 f"{label} computes in 8 bits: compared within {QUANTIZED_PEAK_TOLERANCE:.0%} of each value's largest"
                 " number"
             )
-        paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
         result.script = build_edit_script(alignment)
         listed = edits_as_differences(result.script, alignment.graphs[0], not alignment.same_system)
-        chosen = set(paths.values()) if options.loops else None
         unknown = dict.fromkeys(result.script.edits, EditEffect.UNKNOWN)
         result.static_differences = order_by_effect(listed, unknown, chosen)
         start = time.monotonic()
@@ -147,7 +146,7 @@ def compare_sides(
             loop.explain_trips()
     effects = _edit_effects(result, left, right, options, time.monotonic() - start)
     if effects:
-        result.static_differences = order_by_effect(listed, effects, set(paths.values()) if options.loops else None)
+        result.static_differences = order_by_effect(listed, effects, chosen)
     return result
 
 
@@ -175,14 +174,6 @@ def _edit_effects(
         if not options.reports_partial:
             raise result.error
     return proof.effects
-
-
-def _alignment(
-    left: ComparisonSide, right: ComparisonSide, match: LoopMatching, options: ComparisonOptions
-) -> IdenticalModels | ModelAlignment | None:
-    if left.graph is None or right.graph is None:
-        return None
-    return align_models(left.graph, right.graph, match.loop_pairs, options.names)
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:
