@@ -312,10 +312,10 @@ def _compare_sources(
     source, other = sources
     assert isinstance(source, Model | TraceSide)
     reference = _reference(other, source, inputs, limit)
-    if isinstance(source, Model):
-        values = inputs_for(source, reference, options.names) if inputs is None else inputs
-        source = ModelSide(source, values, limit)
-    return compare_reference(source, reference, options)
+    if isinstance(source, TraceSide):
+        return compare_reference(source, reference, options)
+    values = inputs_for(source, reference, options.names) if inputs is None else inputs
+    return compare_reference(ModelSide(source, values, limit), reference, options)
 
 
 def _reference(
