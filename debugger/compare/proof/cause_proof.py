@@ -8,8 +8,8 @@ far.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,30 +32,15 @@ _MAX_TRIED_ALONE = 3
 _ROUNDING_UNITS, _MANTISSA_BITS = 8.0, {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 
 
-@dataclass
 class CauseProof:
-    """What was shown about the edits of a script. ``interrupted``: Ctrl-C ended the search."""
-
-    demonstration: Demonstration
-    effects: Mapping[Edit, EditEffect]
-    interrupted: bool = False
-
-
-def prove_causes(result: Comparison, script: EditScript, interventions: Interventions) -> CauseProof:
-    """Find the smallest set of edits that makes the left side behave like the right one, or else test rounding.
+    """The search for the smallest set of edits that makes the left side behave like the right one; rounding is tested
+    where edits do not explain the difference.
 
     Args:
         result: what differs.
         script: the edits between the models of both sides.
         interventions: the test whether the difference is gone.
     """
-    search = _Search(result, script, interventions)
-    interrupted = search.run()
-    return CauseProof(search.demonstration(), search.effects(), interrupted)
-
-
-class _Search:
-    """The search for a minimal set of edits."""
 
     def __init__(self, result: Comparison, script: EditScript, interventions: Interventions) -> None:
         self._result, self._script = result, script
@@ -72,7 +57,7 @@ class _Search:
         self._rounding: RoundingResponse | None = None
         self._tipped: TippedValue | None = None
 
-    def run(self) -> bool:
+    def search(self) -> bool:
         """Search; afterwards the best result so far is there, even if the search did not end. Returns whether Ctrl-C
         ended it."""
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,10 +101,15 @@ class Reruns:
         bound = {value: data for value, data in self.side.bound_inputs() if value in plan.slot_of} | dict(inputs)
         engine.start({plan.slot_of[value]: data for value, data in bound.items()}, not pending)
         engine.set_limits(self._limit, refuse_endless=True)
-        deadline = _Deadline(
-            engine, self._max_seconds, ProgressReporter(self._on_tick, True, lambda: run_totals(engine))
-        )
-        engine.on_tick = deadline
+        report = ProgressReporter(self._on_tick, True, lambda: run_totals(engine))
+        end = time.monotonic() + self._max_seconds
+
+        def tick() -> None:
+            report()
+            if time.monotonic() > end:
+                engine.interrupt()
+
+        engine.on_tick = tick
         run = ChangedRun(self.side.label, graph)
         indices = {loop.path: loop.index for loop in plan.loops}
         while True:
@@ -121,7 +126,7 @@ class Reruns:
                     if not pending and not to_end:
                         return run
             elif event == "interrupt":
-                if deadline.passed:
+                if time.monotonic() > end:
                     return None
                 raise InterruptError("interrupted")
             else:
@@ -193,22 +198,6 @@ class Interventions:
         return ends_alike and all(
             _has_value(run.boundaries.get(place), first, tolerance) for place, first in self._firsts.items()
         )
-
-
-class _Deadline:
-    """Ends a run that takes too long."""
-
-    def __init__(self, engine: Engine, seconds: float, report: Callable[[], object]) -> None:
-        self._engine = engine
-        self._end = time.monotonic() + seconds
-        self._report = report
-        self.passed = False
-
-    def __call__(self) -> None:
-        self._report()
-        if time.monotonic() > self._end:
-            self.passed = True
-            self._engine.interrupt()
 
 
 def difference_position(loop: str, difference: Difference) -> BoundaryPosition:

@@ -24,7 +24,7 @@ from ..causes.output_causes import trace_output_causes
 from ..causes.quantization_saturation import SaturationMonitor
 from ..causes.quantization_tie_rounding import QuantizationSteps, compared_value
 from ..edits import Edit, EditScript
-from ..proof.cause_proof import prove_causes
+from ..proof.cause_proof import CauseProof
 from ..proof.intervention import Interventions, Reruns
 from ..report.edit_listing import edits_as_differences, order_by_effect
 from ..report.findings import (
@@ -166,14 +166,14 @@ def _edit_effects(
     if not isinstance(left, ModelSide) or not isinstance(right, ModelSide | TraceSide):
         return {}
     reruns = Reruns(left, max(left.most_iterations, right.most_iterations) + 1, seconds, options.on_tick)
-    interventions = Interventions(result, reruns, right, options.tolerance, options.names)
-    proof = prove_causes(result, script, interventions)
-    result.demonstration = proof.demonstration
-    if proof.interrupted:
+    proof = CauseProof(result, script, Interventions(result, reruns, right, options.tolerance, options.names))
+    interrupted = proof.search()
+    result.demonstration = proof.demonstration()
+    if interrupted:
         result.error = InterruptError("interrupted")
         if not options.reports_partial:
             raise result.error
-    return proof.effects
+    return proof.effects()
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:
