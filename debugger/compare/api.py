@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...runtime.api_boundary import public
@@ -25,7 +26,7 @@ from .report.findings import Comparison, Difference, LoopFindings, Verdict
 from .running.boundary_merge import ComparisonOptions
 from .running.map_inputs import map_inputs
 from .running.recorded_model import compare_runs
-from .running.sides import ComparisonSide, ModelSide, TraceSide, open_side
+from .running.sides import ModelSide, TraceSide, open_side
 from .running.stateful_unroll import requests_as_loops
 from .running.value_comparison import Tolerance
 
@@ -241,7 +242,7 @@ def diff(
     options = ComparisonOptions(_tolerance(rtol, atol), dict(names or {}), tuple(loops))
     sources = [_open_source(a), _open_source(b)]
     try:
-        return Diff(_compare_sources(sources, inputs, options, max_iterations))
+        return Diff(_compare_sources(sources[0], sources[1], inputs, options, max_iterations))
     finally:
         for argument, source in zip((a, b), sources, strict=True):
             if isinstance(source, TraceSide) and not isinstance(argument, Trace):
@@ -255,42 +256,28 @@ def _tolerance(rtol: float | None, atol: float | None) -> Tolerance:
     return Tolerance(rtol, atol)
 
 
-@dataclass(frozen=True)
-class _ReferenceFile:
-    """A reference in a file or folder; reading it needs the model."""
-
-    path: str
+#: Gives the reference to compare a run with, from the inputs of its model and the most iterations.
+_ReferenceSource = Callable[[Model | TraceSide, Mapping[str, Data] | None, int | None], Reference]
 
 
-@dataclass(frozen=True)
-class _TorchProgram:
-    """A PyTorch module or exported program, which is run on the model's inputs."""
-
-    program: Any
-
-
-ComparedSource = Model | TraceSide | Reference | _ReferenceFile | _TorchProgram
-
-
-def _open_source(argument: Any) -> ComparedSource:
+def _open_source(argument: Any) -> Model | TraceSide | _ReferenceSource:
     """Open a source to compare."""
-    if isinstance(argument, str | os.PathLike):
-        path = os.fspath(argument)
-        return _ReferenceFile(path) if is_reference(path) else open_side(path)
-    if isinstance(argument, Model | Reference):
-        return argument
-    if isinstance(argument, ReferenceRecorder):
-        return argument.reference
-    if isinstance(argument, Trace):
-        return TraceSide(argument)
-    if isinstance(argument, Mapping):
-        return reference_from_arrays(
-            "the values given", {str(name): copy_value(str(name), value) for name, value in argument.items()}
-        )
     from ..reference.torch_api import is_torch
 
+    if isinstance(argument, str | os.PathLike):
+        path = os.fspath(argument)
+        return partial(_read_reference, path) if is_reference(path) else open_side(path)
+    if isinstance(argument, Trace):
+        return TraceSide(argument)
+    if isinstance(argument, Model):
+        return argument
+    if isinstance(argument, Reference | ReferenceRecorder):
+        return lambda *_: argument if isinstance(argument, Reference) else argument.reference
+    if isinstance(argument, Mapping):
+        arrays = {str(name): copy_value(str(name), value) for name, value in argument.items()}
+        return lambda *_: reference_from_arrays("the values given", arrays)
     if is_torch(argument):
-        return _TorchProgram(argument)
+        return partial(_run_program, argument)
     kind = type(argument)
     raise UsageError(
         f"a {kind.__module__}.{kind.__qualname__} cannot be compared; give a path, a model, a trace, a reference, or "
@@ -298,41 +285,40 @@ def _open_source(argument: Any) -> ComparedSource:
     )
 
 
-def _compare_sources(
-    sources: list[ComparedSource], inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
-) -> Comparison:
-    is_run = [isinstance(source, Model | TraceSide) for source in sources]
-    if not any(is_run):
-        raise UsageError("both are references; one of the two has to be a model or a trace")
-    if all(is_run):
-        return _compare_two_runs(sources, inputs, options, limit)
-    if not is_run[0]:
-        sources = sources[::-1]
-        options = replace(options, names={other: name for name, other in options.names.items()})
-    source, other = sources
-    assert isinstance(source, Model | TraceSide)
-    reference = _reference(other, source, inputs, limit)
-    if isinstance(source, TraceSide):
-        return compare_reference(source, reference, options)
-    values = inputs_for(source, reference, options.names) if inputs is None else inputs
-    return compare_reference(ModelSide(source, values, limit), reference, options)
+def _read_reference(path: str, run: Model | TraceSide, *_: object) -> Reference:
+    return read_reference(path, *((run.inputs, run.outputs) if isinstance(run, Model) else ((), ())))
 
 
-def _reference(
-    other: ComparedSource, run: Model | TraceSide, inputs: Mapping[str, Data] | None, limit: int | None
+def _run_program(
+    program: Any, run: Model | TraceSide, inputs: Mapping[str, Data] | None, limit: int | None
 ) -> Reference:
-    ports = (run.inputs, run.outputs) if isinstance(run, Model) else ((), ())
-    if isinstance(other, _ReferenceFile):
-        return read_reference(other.path, *ports)
-    if isinstance(other, _TorchProgram):
-        from ..reference.torch_api import run_torch_reference
+    from ..reference.torch_api import run_torch_reference
 
-        model_inputs = inputs if isinstance(run, Model) else run.trace.inputs
-        if model_inputs is None:
-            raise UsageError("a PyTorch program is run, too: give the inputs of the model")
-        return run_torch_reference(other.program, model_inputs, max_iterations=limit)
-    assert isinstance(other, Reference)
-    return other
+    inputs = inputs if isinstance(run, Model) else run.trace.inputs
+    if inputs is None:
+        raise UsageError("a PyTorch program is run, too: give the inputs of the model")
+    return run_torch_reference(program, inputs, max_iterations=limit)
+
+
+def _compare_sources(
+    left: Model | TraceSide | _ReferenceSource,
+    right: Model | TraceSide | _ReferenceSource,
+    inputs: Mapping[str, Data] | None,
+    options: ComparisonOptions,
+    limit: int | None,
+) -> Comparison:
+    if isinstance(right, Model | TraceSide):
+        if isinstance(left, Model | TraceSide):
+            return _compare_two_runs(left, right, inputs, options, limit)
+        left, right = right, left
+        options = replace(options, names={other: name for name, other in options.names.items()})
+    if not isinstance(left, Model | TraceSide):
+        raise UsageError("both are references; one of the two has to be a model or a trace")
+    reference = right(left, inputs, limit)
+    if isinstance(left, TraceSide):
+        return compare_reference(left, reference, options)
+    values = inputs_for(left, reference, options.names) if inputs is None else inputs
+    return compare_reference(ModelSide(left, values, limit), reference, options)
 
 
 def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> dict[str, Data]:
@@ -350,22 +336,20 @@ def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> 
 
 
 def _compare_two_runs(
-    sources: Sequence[ComparedSource], inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
+    left: Model | TraceSide,
+    right: Model | TraceSide,
+    inputs: Mapping[str, Data] | None,
+    options: ComparisonOptions,
+    limit: int | None,
 ) -> Comparison:
-    left, right = sources
-    traces = [source for source in sources if isinstance(source, TraceSide)]
+    trace = next((source for source in (left, right) if isinstance(source, TraceSide)), None)
+    if trace is not None and inputs is not None:
+        raise UsageError(f"{trace.label} is a trace, which has its inputs: leave out 'inputs'")
     if isinstance(left, Model) and isinstance(right, Model):
         left, right = requests_as_loops(left, right, options.names)
-    run_inputs = inputs
-    if traces:
-        if inputs is not None:
-            raise UsageError(f"{traces[0].label} is a trace, which has its inputs: leave out 'inputs'")
-        run_inputs = traces[0].trace.inputs
-    sides: list[ComparisonSide] = []
-    for k, source in enumerate((left, right)):
-        if isinstance(source, TraceSide):
-            sides.append(source)
-        elif isinstance(source, Model):
-            values = run_inputs or {}
-            sides.append(ModelSide(source, map_inputs(values, source, options.names) if k else values, limit))
-    return compare_runs(sides[0], sides[1], options, limit)
+    values = (inputs if trace is None else trace.trace.inputs) or {}
+    first = left if isinstance(left, TraceSide) else ModelSide(left, values, limit)
+    second = (
+        right if isinstance(right, TraceSide) else ModelSide(right, map_inputs(values, right, options.names), limit)
+    )
+    return compare_runs(first, second, options, limit)

@@ -46,7 +46,7 @@ class TippedValueSearch:
         if not any(self._by_graph.values()):
             return None
         for side, paths in zip(self._sides, (self._graphs, map(self._right_path, self._graphs)), strict=True):
-            side.watched_paths = set(paths)
+            side.watch(set(paths))
         early = None
         for a, b in zip_longest(self._sides[0].boundaries(), self._sides[1].boundaries()):
             if a is None or b is None:

@@ -233,7 +233,7 @@ class _BoundaryMerge:
         for k, side in enumerate((self.left, self.right)):
             if isinstance(side, ModelSide):
                 monitored = [pair for pair in pairs if self.monitors[pair.index]]
-                side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in monitored)}
+                side.watch({MAIN, *((pair.left, pair.right)[k].path for pair in monitored)})
 
     def run(self) -> None:
         """Read both streams to their ends, or until an entry that ended on one side is too long on the other."""

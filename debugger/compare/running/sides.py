@@ -109,17 +109,16 @@ class ModelSide:
         self.inputs = {port.name: self._bound_inputs[slot] for (_, slot), port in ports if port.name in names}
         self._observed: dict[str, list[str]] = {}
         #: Paths of loops whose values are read at boundaries; the main graph's path for its final values.
-        self.watched_paths: set[str] = set()
-        #: By path those of the values known before an iteration that are read; of other watched loops all are.
-        self.requested_values: Mapping[str, Collection[Value]] = {}
+        self._watched_paths: set[str] = set()
+        self._requested_values: Mapping[str, Collection[Value]] = {}
         #: The final values of the main graph, if watched; incomplete after a limited run.
         self.final_reader: ValueReader | None = None
         self._current_frame: Frame | None = None
         self._on_tick: OnTick | None = None
         self._reports_first_run = True
-        #: For each watched loop, what was known before the iteration, and which values may be.
+        #: For each watched loop, what was known before the iteration; all values that are, and those to read.
         self._known_by_path: dict[str, dict[Value, Any]] = {}
-        self._early_by_path: dict[str, list[Value]] = {}
+        self._early_by_path: dict[str, tuple[list[Value], list[Value]]] = {}
         #: For each watched loop, the values that its nodes compute.
         self._readable_by_path: dict[str, dict[Value, BranchPath]] = {}
 
@@ -128,28 +127,33 @@ class ModelSide:
         for frame in self.frames():
             self._current_frame = frame
             yield read_boundary(frame)
-            if frame.path in self.watched_paths:
+            if frame.path in self._watched_paths:
                 # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
-                requested = self.requested_values.get(frame.path)
-                early = [v for v in self._early_values(frame) if requested is None or v in requested]
-                self._known_by_path[frame.path] = frame_reader(frame).read_filled_slots(early)
+                self._known_by_path[frame.path] = frame_reader(frame).read_filled_slots(self._early_values(frame)[1])
 
-    def _early_values(self, frame: Frame) -> list[Value]:
-        """The values of a loop that are known before an iteration."""
+    def watch(self, paths: Collection[str], requested: Mapping[str, Collection[Value]] | None = None) -> None:
+        """Let the values of loops be read at their boundaries from now on. ``requested``: by path those to read of the
+        values that are known before an iteration; of other loops all are."""
+        self._watched_paths, self._requested_values, self._early_by_path = set(paths), requested or {}, {}
+
+    def _early_values(self, frame: Frame) -> tuple[list[Value], list[Value]]:
+        """The values of a loop that are known before an iteration, and those to read."""
         if frame.path not in self._early_by_path:
             assert frame.loop is not None
-            self._early_by_path[frame.path] = [*frame.loop.body.inputs, *pre_condition_values(frame.loop)]
+            early = [*frame.loop.body.inputs, *pre_condition_values(frame.loop)]
+            requested = set(self._requested_values.get(frame.path, early))
+            self._early_by_path[frame.path] = early, [value for value in early if value in requested]
         return self._early_by_path[frame.path]
 
     def reader_at_boundary(self) -> ValueReader | None:
         """The iteration of a watched loop that ended at the last boundary, valid until the next one is read."""
         frame = self._current_frame
-        if frame is None or frame.path not in self.watched_paths:
+        if frame is None or frame.path not in self._watched_paths:
             return None
         if frame.path not in self._readable_by_path:
             self._readable_by_path[frame.path] = post_iteration_values(frame)
         after = PostIterationReader(frame, self._readable_by_path[frame.path])
-        return IterationReader(self._known_by_path.get(frame.path, {}), self._early_values(frame), after)
+        return IterationReader(self._known_by_path.get(frame.path, {}), self._early_values(frame)[0], after)
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; each frame is valid until the next one is read.
@@ -206,7 +210,7 @@ class ModelSide:
                 continue
             if stop_kind == "interrupt":
                 raise InterruptError("interrupted")
-            self.final_reader = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched_paths else None
+            self.final_reader = Frame(engine, MAIN_GRAPH).values if MAIN in self._watched_paths else None
             if stop_kind == "limit":
                 self.limit_hit = True
             else:
@@ -322,7 +326,7 @@ def iterate_side(
     """Run or read a side to its end: the boundaries of some loops, each with the values of the iteration that ended
     there, and at last one of the main graph, without a loop. ``requested``: the values to read by loop path."""
     if isinstance(side, ModelSide):
-        side.watched_paths, side.requested_values = {MAIN, *requested}, requested
+        side.watch({MAIN, *requested}, requested)
     for boundary in side.boundaries():
         if boundary.loop in requested:
             yield boundary, side.reader_at_boundary() or DictReader({})
