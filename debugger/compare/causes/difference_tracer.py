@@ -310,15 +310,9 @@ class DifferenceTracer:
         left, right = pair
         assert left.node is not None and right.node is not None
         pairs = [(a, b) for a, b in zip(left.operands, right.operands, strict=False) if a is not None and b is not None]
-        if len(left.operands) == len(right.operands) and not any(self._is_different(item) for item in pairs):
-            return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
-        node, twin = self._source(0, left.node), self._source(1, right.node)
-        return Cause(
-            self._make_difference("result", pair),
-            remark=f"{node.op_type} '{node.name}' here, {twin.op_type} '{twin.name}' there: what they are fed does not"
-            " correspond",
-            unmatched_pair=_values(pair),
-        )
+        if len(left.operands) != len(right.operands) or any(map(self._is_different, pairs)):
+            return self._uncorresponding_cause(pair)
+        return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
 
     def _rewired_cause(self, pair: _TermPair, reader: _TermPair | None) -> Cause:
         """The readers use different values."""
@@ -357,13 +351,14 @@ class DifferenceTracer:
         return self._compared[side : side + 1] if node is None else node.inputs
 
     def _described(self, side: int, term: Term) -> str:
-        """The name of a term and what it is, for two of one name."""
+        """The name of a term and what it is."""
         node = None if term.node is None else self._source(side, term.node)
         if term.data is not None and term.data.size == 1:
             return f"'{_name(term)}' (the constant {term.data.item()})"
         if term.is_constant or node is None:
             return f"'{_name(term)}' ({LEAF_WORDS.get('constant' if term.is_constant else term.operator, '')})"
-        return f"'{_name(term)}' (the result of {node.op_type} '{node.name}')"
+        location = f" at {node.origin}" if node.origin.file else ""
+        return f"'{_name(term)}' (the result of {node.op_type} '{node.name}'{location})"
 
     def _taken_branch_results(self, pair: _TermPair) -> _TermPair | None:
         """The results of the branch that both sides took."""
@@ -429,21 +424,9 @@ class DifferenceTracer:
         return next(terms for terms in self._pairs.sides[side].loops.values() if terms.loop.body is param.scope)
 
     def _uncorresponding_cause(self, pair: _TermPair) -> Cause:
-        texts = []
-        for side, term in enumerate(pair):
-            node = None
-            if term.node is not None and not (term.is_constant and not term.operands):
-                node = self._source(side, term.node)
-            if node is not None:
-                location = f" ({node.origin})" if node.origin.file else ""
-                texts.append(f"'{_name(term)}' is computed by {node.op_type} '{node.name}'{location}")
-            else:
-                texts.append(f"'{_name(term)}' is a {_role(term)}")
-        return Cause(
-            self._make_difference("result", pair),
-            remark=f"the two are computed in other ways from here on: {texts[0]}, {texts[1]}",
-            unmatched_pair=_values(pair),
-        )
+        texts = self._described(0, pair[0]), self._described(1, pair[1])
+        remark = f"the two are computed in other ways from here on: {texts[0]} here, {texts[1]} there"
+        return Cause(self._make_difference("result", pair), remark=remark, unmatched_pair=_values(pair))
 
     # -- values
 
