@@ -307,18 +307,18 @@ def _compare_sources(
     options: ComparisonOptions,
     limit: int | None,
 ) -> Comparison:
-    if isinstance(right, Model | TraceSide):
-        if isinstance(left, Model | TraceSide):
-            return _compare_two_runs(left, right, inputs, options, limit)
-        left, right = right, left
-        options = replace(options, names={other: name for name, other in options.names.items()})
-    if not isinstance(left, Model | TraceSide):
+    run, other = (left, right) if isinstance(left, Model | TraceSide) else (right, left)
+    if not isinstance(run, Model | TraceSide):
         raise UsageError("both are references; one of the two has to be a model or a trace")
-    reference = right(left, inputs, limit)
-    if isinstance(left, TraceSide):
-        return compare_reference(left, reference, options)
-    values = inputs_for(left, reference, options.names) if inputs is None else inputs
-    return compare_reference(ModelSide(left, values, limit), reference, options)
+    if isinstance(other, Model | TraceSide):
+        return _compare_two_runs(run, other, inputs, options, limit)
+    if run is right:
+        options = replace(options, names={right_name: name for name, right_name in options.names.items()})
+    reference = other(run, inputs, limit)
+    if isinstance(run, TraceSide):
+        return compare_reference(run, reference, options)
+    values = inputs_for(run, reference, options.names) if inputs is None else inputs
+    return compare_reference(ModelSide(run, values, limit), reference, options)
 
 
 def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> dict[str, Data]:
