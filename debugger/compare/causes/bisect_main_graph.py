@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import UnsupportedError, one_line
-from ....runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodies, captured_values, nodes_in_file
+from ....runtime.graph import Graph, If, Loop, Node, System, Value, bodies, captured_values, nodes_in_file
 from ...peers.process import Peer, PeerError
 from ..alignment.model_alignment import SelfAlignment
 from ..alignment.port_alignment import initial_outer_value
@@ -52,7 +52,8 @@ def localize_before_loops(
         for findings in differing:
             search.trace_loop(findings, loops[findings.left])
         if result.outputs and not differing:
-            causes = ((d, search.trace_output(d)) for d in result.outputs[:MAX_TRACED_OUTPUTS])
+            values, traced = outputs_by_name(side.model.graph), result.outputs[:MAX_TRACED_OUTPUTS]
+            causes = ((item, search.trace_value(values[item.name], "")) for item in traced if item.name in values)
             record_first_differing_output(result, side.model.graph, causes)
         all_causes = [result.cause, *(findings.cause for findings in differing)]
         nodes = [cause.node for cause in all_causes if cause is not None]
@@ -81,22 +82,18 @@ class _MainGraphBisection:
         """Trace the initial values of a differing loop, or else the outer values that it reads."""
         for edge in loop.back_edges:
             value = initial_outer_value(edge.initial)
-            cause = self._trace_value(value, findings.left)
+            cause = self.trace_value(value, findings.left)
             if cause is not None:
                 findings.first, findings.cause = self._difference("initial value", value, findings.left), cause
                 return
         read = dict.fromkeys([*(value for value in loop.inputs if value is not None), *captured_values(loop.body)])
-        causes = (self._trace_value(value, findings.left) for value in read)
+        causes = (self.trace_value(value, findings.left) for value in read)
         findings.cause = next((cause for cause in causes if cause is not None), _CAUSE_INSIDE_LOOP)
-
-    def trace_output(self, difference: Difference) -> Cause | None:
-        """The cause of a differing output."""
-        value = outputs_by_name(self._side.model.graph).get(difference.name)
-        return None if value is None else self._trace_value(value, "")
 
     # -- one value
 
-    def _trace_value(self, value: Value, loop: str) -> Cause | None:
+    def trace_value(self, value: Value, loop: str) -> Cause | None:
+        """The cause of a difference of a value; ``loop``: the path of the loop that it is about."""
         symptom = Difference("result", value.name, value.name, NO_DIFFERENCE, loop)
         while True:
             cause = DifferenceTracer(
@@ -146,11 +143,7 @@ class _MainGraphBisection:
         for value in (value for node in self._nodes() for value in node.outputs if value is not None):
             _, data = self._own_values.read(value)
             fits = isinstance(data, np.ndarray) and data.nbytes <= budget and value not in self._unavailable_values
-            if fits and self._peer_can_return(data):
+            narrowed = self._peer.name == "openvino" and exceeds_int32(data)
+            if fits and not narrowed and not unsupported_value_kind(data, self._peer.name):
                 budget -= data.nbytes
                 yield value
-
-    def _peer_can_return(self, data: Array) -> bool:
-        """Whether the peer can return the value unchanged."""
-        narrowed = self._peer.name == "openvino" and exceeds_int32(data)
-        return not narrowed and not unsupported_value_kind(data, self._peer.name)

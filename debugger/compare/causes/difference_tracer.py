@@ -384,7 +384,8 @@ class DifferenceTracer:
             return self._uncorresponding_cause(pair)
         find_source = {"carried": self._previous_iteration_pair, "slice": self._slice_source_pair}.get(left.operator)
         step = None if find_source is None else find_source(*pair)
-        return Cause(self._make_difference(_role(left), pair)) if step is None else step
+        role = "constant" if left.is_constant else _ROLES.get(left.operator, left.operator)
+        return Cause(self._make_difference(role, pair)) if step is None else step
 
     def _previous_iteration_pair(self, left: Term, right: Term) -> tuple[_TermPair, None] | None:
         """The source of a carried value: the result of an earlier iteration, or the initial value."""
@@ -426,7 +427,9 @@ class DifferenceTracer:
     def _uncorresponding_cause(self, pair: _TermPair) -> Cause:
         texts = self._described(0, pair[0]), self._described(1, pair[1])
         remark = f"the two are computed in other ways from here on: {texts[0]} here, {texts[1]} there"
-        return Cause(self._make_difference("result", pair), remark=remark, unmatched_pair=_values(pair))
+        values = pair[0].value, pair[1].value
+        unmatched = None if values[0] is None or values[1] is None else (values[0], values[1])
+        return Cause(self._make_difference("result", pair), remark=remark, unmatched_pair=unmatched)
 
     # -- values
 
@@ -485,15 +488,6 @@ class DifferenceTracer:
 def _name(term: Term) -> str:
     """The name of a value; of a result on the way that of its node."""
     return term.value.name if term.value is not None else "" if term.node is None else term.node.name
-
-
-def _role(term: Term) -> str:
-    return "constant" if term.is_constant else _ROLES.get(term.operator, term.operator)
-
-
-def _values(pair: _TermPair) -> tuple[Value, Value] | None:
-    left, right = pair[0].value, pair[1].value
-    return None if left is None or right is None else (left, right)
 
 
 def _unpaired_text(operands: list[tuple[Term | None, Term | None]]) -> str:

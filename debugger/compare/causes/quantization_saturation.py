@@ -22,7 +22,8 @@ class SaturationMonitor:
     belong to an iteration."""
 
     def __init__(self, graph: Graph, side: int, early: Collection[Node] = ()) -> None:
-        self._nodes = [node for node in _quantizer_nodes(graph) if node not in early]
+        nodes = [node for node in own_nodes(graph) if isinstance(node, Operation) and node not in early]
+        self._nodes = [node for node in nodes if node.op_type in _RANGE_BY_OPERATOR]
         self._saturations: dict[Node, Saturation] = {}
         self._side = side
 
@@ -114,10 +115,6 @@ _RANGE_BY_OPERATOR: Mapping[str, Callable[[Operation, Sequence[Array | None], Ar
     "QuantizeLinear": _quantize_linear_range,
     "FakeQuantize": _fake_quantize_range,
 }
-
-
-def _quantizer_nodes(graph: Graph) -> list[Operation]:
-    return [n for n in own_nodes(graph) if isinstance(n, Operation) and n.op_type in _RANGE_BY_OPERATOR]
 
 
 def _read(reader: ValueReader, value: Value | None) -> Array | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....runtime.errors import ExecutionError, InterruptError, UnsupportedError
 from ....runtime.frame import Frame, frame_reader
-from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
+from ....runtime.graph import Array, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
@@ -87,7 +87,8 @@ class Lockstep:
         try:
             for frame in self.side.frames():
                 self.profile.add_boundary(frame)
-                if self.peer is not None and self._is_selected(frame):
+                chosen = self.options.loops
+                if self.peer is not None and (not chosen or frame.path in chosen or frame.name in chosen):
                     self._handle_boundary(frame)
         except (ExecutionError, InterruptError, KeyboardInterrupt) as error:
             has_compared = any(state.findings.iterations for state in self._loops.values())
@@ -103,9 +104,6 @@ class Lockstep:
             if state.loaded is not None:
                 state.loaded.close()
         return self.result
-
-    def _is_selected(self, frame: Frame) -> bool:
-        return not self.options.loops or frame.path in self.options.loops or frame.name in self.options.loops
 
     # -- one boundary
 
@@ -135,7 +133,7 @@ class Lockstep:
         state.slice_parts = {
             sliced.sliced.inner: entry_parts(engine.value(sliced.outer), sliced.sliced, plan.path, frame.trip_count)
             for sliced in plan.slices
-            if not isinstance(_initial_slice_edge(loop, sliced.sliced), BackEdge)
+            if all(edge.initial is not sliced.sliced for edge in loop.back_edges)
         }
         slots = engine.plan.slot_of
         state.invariant_feeds = {
@@ -355,11 +353,6 @@ def _request_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str
         for k, scan in enumerate(loop.scan_outputs)
     }
     return scans | {edge.param: ("carried", edge.param.name, carried[edge.param.name]) for edge in loop.back_edges}
-
-
-def _initial_slice_edge(loop: Loop, sliced: SlicedInput) -> BackEdge | None:
-    """The back edge whose initial value is part 0 of a slice."""
-    return next((edge for edge in loop.back_edges if edge.initial is sliced), None)
 
 
 def _iteration_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:

@@ -130,7 +130,8 @@ def _node_outputs(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
 
 
 def run_model(loaded: LoadedModel, feeds: Mapping[str, Any], model: Model) -> list[Any]:
-    """The peer's outputs of a whole model; for a loop over requests, stacked over all requests.
+    """The peer's outputs of a whole model; for a loop over requests, stacked over all requests, or a list if
+    shapes differ.
 
     Raises:
         PeerError: the peer failed, crashed or hung.
@@ -139,12 +140,8 @@ def run_model(loaded: LoadedModel, feeds: Mapping[str, Any], model: Model) -> li
         return loaded.run(feeds)
     count = len(next(iter(feeds.values())))
     runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
-    return [_stacked(rows) for rows in zip(*runs, strict=True)]
-
-
-def _stacked(rows: Sequence[Any]) -> Any:
-    """The values of all requests as one array, or as a list if their shapes differ."""
-    return np.stack(rows) if len({row.shape for row in rows}) == 1 else list(rows)
+    outputs = zip(*runs, strict=True)
+    return [np.stack(rows) if len({row.shape for row in rows}) == 1 else list(rows) for rows in outputs]
 
 
 def ir_file_job(model: Model) -> IrJob:

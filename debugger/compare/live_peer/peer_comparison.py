@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ....runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
-from ....runtime.graph import Graph, System, walk
+from ....runtime.graph import System, walk
 from ....runtime.model import Data, Model
 from ....runtime.ops.registry import is_random
 from ...peers.jobs import PRECISION_OPTION
@@ -108,12 +108,12 @@ def compare_with_peer(
     if isinstance(result.error, ExecutionError):
         result.error = _with_peer_outcome(result.error, side, peer)
     comparisons = [result] if lockstep else []
-    random_nodes = _random_nodes(model.graph)
+    random_node = next((node.name for node in walk(model.graph) if is_random(node, model.graph.system)), None)
     if result.error is not None:
         comparisons = [result]
-    elif free and random_nodes:
+    elif free and random_node is not None:
         result.add_note(
-            f"free-running: not compared, since '{random_nodes[0]}' draws random numbers, and each runtime its own"
+            f"free-running: not compared, since '{random_node}' draws random numbers, and each runtime its own"
         )
         comparisons = [result]
     elif free:
@@ -175,7 +175,3 @@ def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> Ex
     """Our error with the peer's result, which tells a fault of the model from a fault of ours."""
     outcome = peer_outcome_text(side, peer)
     return ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields)
-
-
-def _random_nodes(graph: Graph) -> list[str]:
-    return [node.name for node in walk(graph) if is_random(node, graph.system)]

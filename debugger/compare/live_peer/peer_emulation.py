@@ -13,7 +13,6 @@ import numpy as np
 
 from ....runtime.errors import UsageError
 from ....runtime.graph import (
-    Dim,
     Graph,
     Loop,
     Node,
@@ -163,8 +162,9 @@ def _count_trips_in_32_bits(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequ
         return [_with_trip_count(node, None)]
     rewrite.report("B15", f"loop '{node.name}' takes its trip count in 32 bits, and a negative one for no limit")
     rewrite.rules.add("B14")
+    shape = count.type.shape if isinstance(count.type, TensorType) else None
     narrow, widened, negative, limited = (
-        Value(f"{count.name}_{word}", TensorType(np.dtype(kind), _shape(count)))
+        Value(f"{count.name}_{word}", TensorType(np.dtype(kind), shape))
         for word, kind in (("narrow", np.int32), ("widened", np.int64), ("negative", np.bool_), ("limited", np.int64))
     )
     zero, no_limit = (
@@ -274,10 +274,6 @@ _RULES: dict[str, tuple[_Rule, ...]] = {
         _truncate_integer_quotients,
     ),
 }
-
-
-def _shape(value: Value) -> tuple[Dim, ...] | None:
-    return value.type.shape if isinstance(value.type, TensorType) else None
 
 
 def _has_note(loop: Loop, rule: str) -> bool:

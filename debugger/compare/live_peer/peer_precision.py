@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from ....runtime.graph import Graph, Note, TensorType, Value, walk, walk_graphs
+from ....runtime.graph import Graph, Note, walk
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
 from ..alignment.numeric_types import conversion_dtype, float_types
@@ -50,7 +49,7 @@ def record_precision_cause(comparison: Comparison, peer: Peer, precision: str) -
 
 def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, Note | None]:
     """The tolerance for OpenVINO's arithmetic on a model, and a note if it is changed."""
-    if not any(_float16_flags(graph)):
+    if "float16" not in float_types(graph) and all(conversion_dtype(node) != np.float16 for node in walk(graph)):
         return tolerance, None
     note = Note(
         "B42",
@@ -58,14 +57,3 @@ def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, N
         " each value's largest number",
     )
     return replace(tolerance, peak_fraction=_FLOAT16_PEAK_TOLERANCE), note
-
-
-def _float16_flags(graph: Graph) -> Iterator[bool]:
-    """Whether each value is float16."""
-    for part in walk_graphs(graph):
-        yield from (_is_float16(value) for value in (*part.inputs, *part.constants))
-    yield from (conversion_dtype(node) == np.float16 for node in walk(graph))
-
-
-def _is_float16(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.dtype == np.float16

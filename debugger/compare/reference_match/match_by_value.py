@@ -42,17 +42,17 @@ class ValueMatcher:
     def find(self, used: Collection[ValueLocation]) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
         """The value of each track, and the reason for unmatched tracks. ``used``: locations that are already paired."""
         self.agreement.sample()
-        exact = {k: self._exact_matches(k) for k in self._tracks}
+        scores = {k: self.agreement.scores[k].values() for k in self._tracks}
+        exact = {
+            k: sorted((s for s in found if s.agrees_everywhere), key=lambda score: self._rank(score.candidate))
+            for k, found in scores.items()
+        }
         # Values that are equal in a few iterations may differ later.
         ambiguous = {k: hits[:_MAX_FOLLOWED_CANDIDATES] for k, hits in exact.items() if len(hits) > 1}
         if ambiguous:
             self.agreement.compare_all_iterations(ambiguous)
             exact |= {k: [score for score in hits if score.agrees_everywhere] or hits for k, hits in ambiguous.items()}
         return self._assign(exact, {*used})
-
-    def _exact_matches(self, k: int) -> list[AgreementScore]:
-        matches = [score for score in self.agreement.scores[k].values() if score.agrees_everywhere]
-        return sorted(matches, key=lambda score: self._rank(score.candidate))
 
     def _rank(self, candidate: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
         """The sort key of candidates: matching iteration counts, equal names, scan elements, deeper loops, and node
@@ -66,8 +66,10 @@ class ValueMatcher:
         if not (candidate.location.depth and has_unknown_axes(candidate.track)):
             return True
         trips = self.agreement.trips.get(candidate.location.path, {})
+        # A carried value also has its final value.
+        extra_rows = (0, 1) if candidate.location.role == "carried" else (0,)
         return all(
-            count - trips.get(entry, count) in _allowed_extra_rows(candidate)
+            count - trips.get(entry, count) in extra_rows
             for entry, count in iterations_by_entry(candidate.form).items()
         )
 
@@ -80,9 +82,6 @@ class ValueMatcher:
                 count == trips.get(entry, 0) + 1 for entry, count in counts
             )
         return self._is_plausible(candidate)
-
-    def _distinct_contents(self, scores: Sequence[AgreementScore]) -> set[int | None]:
-        return {self.agreement.content_hashes.get(score.candidate.location) for score in scores}
 
     def _assign(
         self, exact: Mapping[int, list[AgreementScore]], used: set[ValueLocation]
@@ -122,7 +121,8 @@ class ValueMatcher:
         allowed = self.agreement.allowed[k]
         if allowed:
             # The name matches.
-            return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -self._share(k, s.location)))
+            shares = {loc: score.agreeing_share for loc, score in self.agreement.scores[k].items()}
+            return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -shares.get(s.location, -1.0)))
         scores = [s for loc, s in self.agreement.scores[k].items() if loc not in used]
         if not self.agreement.any_had_same_shape_and_kind(k):
             return "no value of the model has its shape and dtype"
@@ -131,16 +131,8 @@ class ValueMatcher:
             return "no value of the model has its numbers"
         top = max(s.agreeing_share for s in likely)
         best = sorted((s for s in likely if s.agreeing_share == top), key=lambda s: self._rank(s.candidate))
-        if len(self._distinct_contents(best)) > 1:
+        if len({self.agreement.content_hashes.get(score.candidate.location) for score in best}) > 1:
             names = ", ".join(f"'{s.candidate.location.name}'" for s in best[:3])
             return f"several values of the model agree with it as much: {names}"
         self._best_scores[k] = best
         return best[0].candidate
-
-    def _share(self, k: int, loc: ValueLocation) -> float:
-        return self.agreement.scores[k][loc].agreeing_share if loc in self.agreement.scores[k] else -1.0
-
-
-def _allowed_extra_rows(candidate: TrackCandidate) -> tuple[int, ...]:
-    """Allowed numbers of rows beyond the iterations: a carried value also has its final value."""
-    return (0, 1) if candidate.location.role == "carried" else (0,)

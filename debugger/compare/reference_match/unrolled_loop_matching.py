@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....runtime.graph import Loop
 from ...reference.program_track import ProgramTrack
 from ...reference.reference import Reference
 from ..running.sides import ModelSide, TraceSide
@@ -154,11 +153,13 @@ class _UnrolledLoops:
         choices = []
         for j, (k, track) in enumerate(tracks.items()):
             for i, edge in enumerate(loop.back_edges):
+                node = next((node for node in loop.body.nodes if edge.result in node.outputs), None)
+                operator = "" if node is None else _canonical_operator(node.op_type)
                 loc = locations.get(edge.param)
                 if loc is not None and search.had_same_shape_and_kind(k, loc):
                     score = search.scores[k].get(loc)
                     share = 0.0 if score is None else score.agreeing_share
-                    choices.append((-share, _track_operator(track) != _edge_operator(loop, i), abs(j - i), k, loc))
+                    choices.append((-share, operator != _track_operator(track), abs(j - i), k, loc))
         matches: dict[int, ValueLocation] = {}
         for *_, k, loc in sorted(choices, key=lambda choice: choice[:4]):
             if k not in matches and loc not in matches.values():
@@ -239,12 +240,6 @@ def _track_operator(track: ProgramTrack) -> str:
     if cell is not None:
         return cell[(track.output or 0) % len(cell)]
     return _canonical_operator(track.maker.removeprefix("aten.").partition(".")[0])
-
-
-def _edge_operator(loop: Loop, index: int) -> str:
-    """The operator that computes a carried value."""
-    result = loop.back_edges[index].result
-    return next((_canonical_operator(node.op_type) for node in loop.body.nodes if result in node.outputs), "")
 
 
 def _canonical_operator(operator: str) -> str:

@@ -142,7 +142,7 @@ class ValueAgreement:
 
     def _sample_iteration(self, path: str, key: Key, reader: ValueReader, number: int) -> None:
         groups: dict[ShapeKind, list[tuple[ValueLocation, Data]]] = {}
-        for loc in self._layout.locations_in_loop(path):
+        for loc in (loc for loc in self._layout.locations.values() if loc.path == path):
             is_known, data = reader.read(loc.value)
             if is_known:
                 group = _shape_and_kind_key(data)

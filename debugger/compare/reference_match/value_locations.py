@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....runtime.graph import Graph, If, Loop, Node, Value, bodies
@@ -106,10 +106,6 @@ class LocationIndex:
                 )
             )
         self._index_graph(loop.body, loop, prefix, None)
-
-    def locations_in_loop(self, path: str) -> Iterator[ValueLocation]:
-        """The values of a loop's iterations without nested loops; of the main graph for an empty path."""
-        return (loc for loc in self.locations.values() if loc.path == path)
 
     def loop_depth(self, path: str) -> int:
         """The loop depth of a loop's iterations."""

@@ -79,7 +79,8 @@ def unique_notes(comparisons: Sequence[Comparison]) -> list[str]:
 def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     mode = _MODES.get(comparison.mode)
     if mode:
-        text = "nothing compared" if _has_nothing_compared(comparison) else comparison.verdict_text
+        is_empty = comparison.empty and not comparison.failures
+        text = "nothing compared" if is_empty else comparison.verdict_text
         yield f"  {mode}: {text}"
     for failure in comparison.failures:
         yield f"    {comparison.right} {failure.kind}: {failure.activity}"
@@ -97,11 +98,8 @@ def _comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield "    main graph:"
         yield from _saturation_lines(comparison.saturations, _side_labels(comparison))
     yield from _output_lines(comparison)
-    yield from _reason_lines(_unreported_reasons(comparison), "    ")
-
-
-def _has_nothing_compared(comparison: Comparison) -> bool:
-    return comparison.empty and not comparison.failures
+    reported = {reason.rule for loop in comparison.loops if loop.trips for reason in loop.trips.reasons}
+    yield from _reason_lines([reason for reason in comparison.reasons if reason.rule not in reported], "    ")
 
 
 def _side_labels(comparison: Comparison) -> tuple[str, str]:
@@ -378,12 +376,11 @@ def _out_of_range_time(result: OutOfRangeResult) -> str:
 
 def _saturation_lines(values: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[str]:
     """Saturation of quantised values, least headroom first."""
-    first = min((s for s in values if s.first_saturated is not None), key=_saturation_time, default=None)
-    if first is not None and first.first_saturated is not None:
-        result = first.first_saturated
+    clipped = [(s.side, s.first_saturated) for s in values if s.first_saturated is not None]
+    for side, result in sorted(clipped, key=lambda item: (item[1].entry, item[1].iteration or 0))[:1]:
         location = "main graph" if result.iteration is None else _out_of_range_time(result)
         yield (
-            f"      first saturated in {sides[first.side]}: {location}, {result.op_type} "
+            f"      first saturated in {sides[side]}: {location}, {result.op_type} "
             f"'{result.node}', {result.count} of {count_text(result.size, 'element')}"
         )
     for s in sorted(values, key=lambda s: s.headroom)[:_MAX_LISTED]:
@@ -394,10 +391,6 @@ def _saturation_lines(values: Sequence[Saturation], sides: tuple[str, str]) -> I
         )
     if len(values) > _MAX_LISTED:
         yield f"      ... and {len(values) - _MAX_LISTED} more that quantise, with more headroom"
-
-
-def _saturation_time(s: Saturation) -> tuple[tuple[int, ...], int]:
-    return (s.first_saturated.entry, s.first_saturated.iteration or 0) if s.first_saturated is not None else ((), 0)
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:
@@ -491,12 +484,6 @@ def _output_lines(comparison: Comparison) -> Iterator[str]:
     rest = len(comparison.outputs) - _MAX_LISTED
     if rest > 0:
         yield f"    ... and {rest} more of {comparison.compared_outputs} outputs"
-
-
-def _unreported_reasons(comparison: Comparison) -> list[DivergenceReason]:
-    reported = [reason for loop in comparison.loops if loop.trips for reason in loop.trips.reasons]
-    rules = {reason.rule for reason in reported}
-    return [reason for reason in comparison.reasons if reason.rule not in rules]
 
 
 def _reason_lines(reasons: Sequence[DivergenceReason], indent: str) -> Iterator[str]:

@@ -117,14 +117,14 @@ def compare_sides(
             if not options.reports_partial:
                 raise
             result.error = InterruptError("interrupted")
-            merge.finish_interrupted()
+            merge.finish_early(interrupted=True)
         except (ExecutionError, LimitError) as error:
             has_compared = any(findings.iterations for findings in merge.findings.values())
             if not result.static_differences and not (options.reports_partial and has_compared):
                 raise
             # What was found so far, the static differences included, may explain the error.
             result.error = error
-            merge.finish_failed()
+            merge.finish_early(interrupted=False)
         result.loops += merge.findings.values()
         for note in merge.notes:
             result.add_note(note)
@@ -441,18 +441,12 @@ class _BoundaryMerge:
                     isinstance(side, ModelSide) and side.limit_hit for side in (self.left, self.right)
                 )
 
-    def finish_interrupted(self) -> None:
-        """Finish a comparison that Ctrl-C ended; a second Ctrl-C ends the search for causes."""
+    def finish_early(self, *, interrupted: bool) -> None:
+        """Finish a comparison that a failed run or Ctrl-C ended; a second Ctrl-C ends the search for causes."""
         self._finish_open_entries()
-        for findings in self.findings.values():
+        for findings in self.findings.values() if interrupted else ():
             findings.iteration_limit_hit |= findings.truncated_at_iteration is not None
-        with contextlib.suppress(ExecutionError, LimitError, InterruptError, KeyboardInterrupt):
-            self.trace_causes()
-
-    def finish_failed(self) -> None:
-        """Finish a comparison that a failed run ended."""
-        self._finish_open_entries()
-        with contextlib.suppress(ExecutionError, LimitError):
+        with contextlib.suppress(ExecutionError, LimitError, *((InterruptError, KeyboardInterrupt) * interrupted)):
             self.trace_causes()
 
     # -- causes

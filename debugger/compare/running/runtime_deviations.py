@@ -135,15 +135,11 @@ def _with_full_lengths(position: int, operator: Operation) -> list[Node]:
         version=1,
         inputs=[operator.inputs[0], lengths],
         outputs=[full],
-        op=ResolvedOperator(partial(_full_lengths, axis), {}, native=False),
+        op=ResolvedOperator(lambda p, x, lengths: np.full_like(lengths, x.shape[axis]), {}, native=False),
     )
     new = copy.copy(operator)
     new.inputs = [full if k == position else value for k, value in enumerate(operator.inputs)]
     return [node, new]
-
-
-def _full_lengths(axis: int, p: Any, x: Any, lengths: Any) -> Any:
-    return np.full_like(lengths, x.shape[axis])
 
 
 def _with_attribute(name: str, value: Any, operator: Operation) -> list[Node]:
@@ -193,16 +189,13 @@ def _variable_reset_deviations(graph: Graph) -> Iterator[Deviation]:
     """Requests that begin with the initial values of variables of dynamic shape."""
     (loop,) = (node for node in graph.nodes if isinstance(node, Loop))
     edges = {edge.initial: edge for edge in loop.back_edges}
-    lost = [variable for variable in graph.variables if _has_dynamic_shape(edges.get(variable.state))]
+    declared = [variable for variable in graph.variables if variable.state in edges]
+    lost = [variable for variable in declared if has_dynamic_shape(edges[variable.state].param)]
     if lost:
         names = " and ".join(f"'{variable.name}'" for variable in lost)
         text = f"keeps nothing of what requests assign to {names}, of dynamic shape: each begins with the initial value"
         dropped = [edges[value] for variable in lost for value in variable.inputs if value in edges]
         yield Deviation("B80", text, partial(_without_back_edges, graph, loop, dropped))
-
-
-def _has_dynamic_shape(edge: BackEdge | None) -> bool:
-    return edge is not None and has_dynamic_shape(edge.param)
 
 
 def has_dynamic_shape(value: Value) -> bool:

@@ -85,7 +85,7 @@ def _input_slices(graph: Graph, loop: Loop) -> Iterator[tuple[str, SlicedInput]]
         if isinstance(port_slice, SlicedInput):
             source, axes = _trace_transposes(port_slice.outer, graph)
             if source in graph.inputs:
-                yield source.name, replace(port_slice, axis=_source_axis(axes, port_slice.axis))
+                yield source.name, replace(port_slice, axis=axes[port_slice.axis] if axes else port_slice.axis)
 
 
 def _output_scans(other: Model, loop: Loop) -> Iterator[tuple[str, ScanOutput]]:
@@ -96,10 +96,6 @@ def _output_scans(other: Model, loop: Loop) -> Iterator[tuple[str, ScanOutput]]:
         if source in scans:
             axis = scans[source].axis
             yield port.name, replace(scans[source], axis=list(axes).index(axis) if axis in axes else axis)
-
-
-def _source_axis(axes: Sequence[int], axis: int) -> int:
-    return axes[axis] if axes else axis
 
 
 def _trace_transposes(value: Value, graph: Graph) -> tuple[Value, tuple[int, ...]]:

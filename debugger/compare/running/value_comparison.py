@@ -146,14 +146,12 @@ def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
     worst = NO_DIFFERENCE
     for k, (a, b) in enumerate(zip(left, right, strict=True)):
         delta = compare(a, b, tolerance)
-        if (delta.kind and not worst.kind) or (bool(delta.kind) == bool(worst.kind) and _is_larger(delta, worst)):
+        if (delta.kind and not worst.kind) or (
+            bool(delta.kind) == bool(worst.kind) and delta.absolute > worst.absolute
+        ):
             text = f"element {k}: {delta.text}" if delta.text else f"element {k}"
             worst = replace(delta, worst_index=(k, *delta.worst_index), text=text if delta.kind else "", dtypes=())
     return worst
-
-
-def _is_larger(a: Delta, b: Delta) -> bool:
-    return a.absolute > b.absolute
 
 
 def _equal(a: Array, b: Array) -> bool:
