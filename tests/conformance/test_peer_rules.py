@@ -11,12 +11,12 @@ import onnx
 import pytest
 
 import loopdbg
-from loopdbg.debugger.compare.live_peer.extremes import extreme_reasons
 from loopdbg.debugger.compare.live_peer.model_job import model_job
 from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
 from loopdbg.debugger.compare.live_peer.peer_emulation import as_runtime
 from loopdbg.debugger.compare.live_peer.saturating_byte_sums import EXACT_SUMS_OPTION, saturation_reasons
 from loopdbg.debugger.compare.report.findings import Difference, NodeDifference, Verdict
+from loopdbg.debugger.compare.report.runtime_differences import extreme_reasons
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE, Tolerance

@@ -20,7 +20,7 @@ def test_program_of_the_option_is_opened(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("loopdbg.debugger.reference.torch_api.open_program", open_program)
-    monkeypatch.setattr("loopdbg.tui.cli.comparison.torch_program.open_program", open_program, raising=False)
+    monkeypatch.setattr("loopdbg.tui.cli.comparison.reference.open_program", open_program, raising=False)
     program = tmp_path / "program.pt2"
     run_cli(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", f"torch:{program}")
     assert opened == [str(program)]

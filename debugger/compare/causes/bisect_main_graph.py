@@ -17,12 +17,11 @@ from ....runtime.graph import Graph, If, Loop, Node, System, Value, bodies, capt
 from ...peers.process import Peer, PeerError
 from ..alignment.model_alignment import SelfAlignment
 from ..alignment.port_alignment import initial_outer_value
-from ..live_peer.extremes import extreme_reasons
 from ..live_peer.model_job import main_graph_job, unavailable_values
 from ..live_peer.peer_run_profile import exceeds_int32, unsupported_value_kind
 from ..live_peer.saturating_byte_sums import saturation_reasons
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
-from ..report.runtime_differences import reasons_predicting
+from ..report.runtime_differences import extreme_reasons, reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.output_comparison import outputs_by_name
 from ..running.sides import ModelSide

@@ -31,14 +31,13 @@ from ..report.findings import (
     LoopFindings,
     PeerFailure,
 )
-from ..report.runtime_differences import reasons_predicting
+from ..report.runtime_differences import extreme_reasons, reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.runtime_deviations import has_dynamic_shape
 from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
 from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
-from .extremes import extreme_reasons
 from .peer_run_profile import RunProfile, exceeds_int32, is_float64, unsupported_value_kind
 from .saturating_byte_sums import saturation_reasons
 

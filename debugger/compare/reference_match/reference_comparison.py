@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ....runtime.errors import ExecutionError, InterruptError, LimitError, UsageError
@@ -21,6 +22,7 @@ from ..report.findings import (
     Comparison,
     Demonstration,
     Difference,
+    DivergenceReason,
     IterationDifferences,
     LoopFindings,
     Verdict,
@@ -33,7 +35,6 @@ from ..running.sides import ModelSide, TraceSide, iterate_side, iteration_key
 from ..running.value_comparison import compare
 from ..running.value_readers import ValueReader
 from .divergence_search import ComparedTrack, find_root_cause
-from .effective_precision import stored_precision
 from .track_candidates import TrackCandidate, input_tracks
 from .track_forms import iterations_by_entry, scan_elements_by_iteration
 from .track_pairing import TrackPairing, pair_tracks
@@ -41,6 +42,13 @@ from .value_locations import LocationIndex, ValueLocation
 
 #: The most values of a reference that are substituted to show a cause.
 _MAX_SUBSTITUTED = 3
+#: dtype -> the narrower types, the narrowest first, each with its significant bits.
+_NARROWER: dict[str, Sequence[tuple[np.dtype[Any], int]]] = {
+    "float32": ((np.dtype(ml_dtypes.bfloat16), 8), (np.dtype(np.float16), 11)),
+    "float64": ((np.dtype(ml_dtypes.bfloat16), 8), (np.dtype(np.float16), 11), (np.dtype(np.float32), 24)),
+}
+#: With fewer numbers that are not small integers, all of them may have few bits by chance.
+_MIN_NUMBERS = 8
 
 
 def compare_reference(side: ModelSide | TraceSide, reference: Reference, options: ComparisonOptions) -> Comparison:
@@ -75,7 +83,7 @@ def compare_reference(side: ModelSide | TraceSide, reference: Reference, options
         run.result.error = failure or InterruptError("interrupted")
     result = run.comparison()
     firsts = [next(iter(track.differences.values())) for track in run.compared_tracks if track.differences]
-    stored = stored_precision([(first.left, first.right) for first in firsts], reference.label)
+    stored = _stored_precision([(first.left, first.right) for first in firsts], reference.label)
     if stored is not None:
         result.reasons.append(stored)
     if result.error is None and options.proves_causes and result.verdict is Verdict.DIFFER:
@@ -452,3 +460,41 @@ def _restore_dtype(data: Data, template: Data) -> Data:
         is_raw = data.dtype.name.startswith("void") and data.dtype.itemsize == template.dtype.itemsize
         return data.view(template.dtype) if is_raw else data
     return data
+
+
+def _stored_precision(pairs: Iterable[tuple[Any, Any]], reference: str) -> DivergenceReason | None:
+    """The narrower type whose numbers all values of a reference are, while those of the model are not.
+
+    Args:
+        pairs: values of the model and of the reference that differ.
+        reference: the label of the reference.
+    """
+    floats = [
+        (np.asarray(ours), np.asarray(theirs))
+        for ours, theirs in pairs
+        if isinstance(theirs, np.ndarray) and theirs.dtype.name in _NARROWER and isinstance(ours, np.ndarray)
+    ]
+    names = {theirs.dtype.name for _, theirs in floats}
+    if len(names) != 1 or sum(theirs.size for _, theirs in floats) < _MIN_NUMBERS:
+        return None
+    (name,) = names
+    for dtype, bits in _NARROWER[name]:
+        if not all(_has_precision(theirs, dtype) for _, theirs in floats):
+            continue
+        if any(_has_precision(ours, dtype) for ours, _ in floats):
+            return None
+        rounded = all(np.array_equal(_rounded(ours, dtype), theirs, equal_nan=True) for ours, theirs in floats)
+        how = "they are those of the model, rounded" if rounded else f"it was computed or stored in {dtype.name}"
+        return DivergenceReason(
+            "", f"every number of {reference} that differs is a {dtype.name}, of {bits} significant bits: {how}."
+        )
+    return None
+
+
+def _rounded(array: Any, dtype: np.dtype[Any]) -> Any:
+    with np.errstate(over="ignore"):
+        return array.astype(dtype).astype(array.dtype)
+
+
+def _has_precision(array: Any, dtype: np.dtype[Any]) -> bool:
+    return bool(np.array_equal(_rounded(array, dtype), array, equal_nan=True))

@@ -112,7 +112,7 @@ def _progress_display() -> ProgressLine:
 
 def _compare_with_peer(options: argparse.Namespace) -> Any:
     if options.against.is_torch:
-        from .torch_program import compare_with_torch
+        from .reference import compare_with_torch
 
         return compare_with_torch(options, _compare_options(options))
     if is_sqlite_file(options.a):

@@ -1,10 +1,11 @@
-"""``loopdbg diff`` with a reference."""
+"""``loopdbg diff`` with a reference, or with the PyTorch program of a model (``--against torch:FILE.pt2``)."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ....debugger.compare.api import inputs_for
@@ -14,10 +15,11 @@ from ....debugger.compare.running.boundary_merge import ComparisonOptions
 from ....debugger.compare.running.sides import ModelSide, open_side
 from ....debugger.reference.reference import Reference
 from ....debugger.reference.reference_files import is_reference, read_reference
+from ....debugger.reference.torch_api import open_program, run_torch_reference
 from ....runtime.errors import InputError, UsageError
 from ....runtime.model import Data, Model
 from .. import terminal
-from ..model_inputs.gather import apply_requests_option, gather_inputs, set_state
+from ..model_inputs.gather import apply_requests_option, gather_inputs, load_runnable_model, set_state
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
 
@@ -53,6 +55,28 @@ def compare_with_reference(options: argparse.Namespace, settings: ComparisonOpti
     finally:
         if not isinstance(source, Model):
             source.trace.close()
+
+
+def compare_with_torch(options: argparse.Namespace, settings: ComparisonOptions) -> Comparison:
+    """Run both on the inputs of the options and compare them.
+
+    Raises:
+        UsageError: An option is for live runtimes only, or PyTorch is not installed.
+        ModelError: The file is no exported program.
+        InputError: The inputs of the model do not fit the program.
+        ExecutionError, LimitError: The model or the program fails.
+    """
+    for option in ("lockstep", "free", "timeout", "peer_option"):
+        if getattr(options, option):
+            raise UsageError(f"--{option.replace('_', '-')} is about a live runtime, and torch:FILE is a program")
+    model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
+    program = open_program(options.against.argument)
+    inputs = gather_inputs(model, options)
+    inputs.print_notes()
+    side = ModelSide(model, inputs.values, options.max_iterations)
+    label = Path(options.against.argument).name
+    reference = run_torch_reference(program, side.inputs, label=label, max_iterations=options.max_iterations)
+    return compare_reference(side, reference, settings)
 
 
 def _model_side(
