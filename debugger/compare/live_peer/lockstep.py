@@ -19,6 +19,7 @@ from ....runtime.graph import Array, Value
 from ....runtime.graph.slicing import entry_parts
 from ....runtime.plan.plan import LoopPlan
 from ...peers.process import LoadedModel, Peer, PeerError
+from ...session.boundary import read_boundary
 from ..alignment.model_alignment import SelfAlignment
 from ..causes.difference_tracer import DifferenceTracer
 from ..causes.quantization_tie_rounding import QuantizationSteps
@@ -243,7 +244,7 @@ class Lockstep:
     ) -> None:
         findings, iteration = state.findings, frame.iteration - 1
         is_request = isinstance(state.body, RequestJobBuilder)
-        own_results = _request_results(plan, frame) if is_request else _iteration_results(plan, frame)
+        own_results = _iteration_results(plan, frame, is_request)
         differences = IterationDifferences()
         for value, peer_value in outputs:
             if value not in own_results:
@@ -343,33 +344,22 @@ class Lockstep:
         )
 
 
-def _request_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
-    """The results of the last request: for each output, and for each variable as it is before the next request, the
-    role, the outer name and the value."""
-    loop, carried = plan.loop, frame.carried
-    scans = {
-        scan.result: ("scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1])
-        for k, scan in enumerate(loop.scan_outputs)
+def _iteration_results(plan: LoopPlan, frame: Frame, is_request: bool) -> dict[Value, tuple[str, str, Any]]:
+    """For each result of the last iteration its role, its outer name and its value; for a request those of outputs, and
+    for each variable the one before the next request."""
+    loop, boundary = plan.loop, read_boundary(frame)
+    scans, carried = boundary.scanned, boundary.carried
+    results: dict[Value, tuple[str, str, Any]] = {
+        scan.result: ("scan", scan.outer.name, scans[scan.outer.name]) for scan in loop.scan_outputs
     }
-    return scans | {edge.param: ("carried", edge.param.name, carried[edge.param.name]) for edge in loop.back_edges}
-
-
-def _iteration_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
-    """For each result of the last iteration: its role, its outer name and its value."""
-    loop = plan.loop
-    results: dict[Value, tuple[str, str, Any]] = {}
-    for k, scan in enumerate(loop.scan_outputs):
-        results[scan.result] = "scan", scan.outer.name, frame_reader(frame).scan_tail(k, 1)[3][-1]
-    carried = frame.carried
     for edge in loop.back_edges:
-        results[edge.result] = "carried", edge.param.name, carried[edge.param.name]
+        results[edge.param if is_request else edge.result] = "carried", edge.param.name, carried[edge.param.name]
+    if is_request:
+        return results
     if loop.condition is not None:
         # A condition evaluated before an iteration already belongs to the next one; the last one was true.
-        results[loop.condition] = (
-            "condition",
-            loop.condition.name,
-            frame.condition if loop.condition_node_count is None else True,
-        )
+        condition = boundary.condition if loop.condition_node_count is None else True
+        results[loop.condition] = "condition", loop.condition.name, condition
     others = [value for value in loop.body.outputs if value not in results and value not in loop.body.inputs]
     # A lookup of values by name is slow, and few loops have such results.
     values = frame.values if others else {}
