@@ -44,8 +44,8 @@ class ValueMatcher:
         self.agreement.sample()
         scores = {k: self.agreement.scores[k].values() for k in self._tracks}
         exact = {
-            k: sorted((s for s in found if s.agrees_everywhere), key=lambda score: self._rank(score.candidate))
-            for k, found in scores.items()
+            k: sorted((s for s in values if s.agrees_everywhere), key=lambda score: self._rank(score.candidate))
+            for k, values in scores.items()
         }
         # Values that are equal in a few iterations may differ later.
         ambiguous = {k: hits[:_MAX_FOLLOWED_CANDIDATES] for k, hits in exact.items() if len(hits) > 1}
