@@ -39,12 +39,14 @@ class EditPlace:
 
     ``role``: "value" for two values, of which the left one is to be computed as the right one; "output" for two results
     of the models, by position; otherwise the name of what is read by two loops or their ports: "trip count",
-    "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value".
+    "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value". ``operand``:
+    what the nodes of two values read, if the edit exchanges nothing else there.
     """
 
     role: str
     left: Any
     right: Any
+    operand: tuple[Value, Value] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,7 @@ class _Patch:
     ) -> None:
         self._left, self._right_inputs = left, right_inputs
         self._foreign_system = None if left.system is right.system else right.system
-        self._right_producers = ProducerMap.for_graph(right)
+        self._left_producers, self._right_producers = ProducerMap.for_graph(left), ProducerMap.for_graph(right)
         self._right_constants = set(right.constants)
         for inner in (inner for node in walk(right) for _, inner in bodies(node)):
             self._right_constants.update(inner.constants)
@@ -77,6 +77,9 @@ class _Patch:
         self._replaced = {
             place.left: place.right for place in places if place.role == "value" and place.left is not None
         }
+        #: By left value, the operands that its node exchanges, with None for all else, by the chosen edits and by all.
+        self._exchanged = _exchanged_operands(places)
+        self._exchanged_by_all = _exchanged_operands([place for edit in script.edits for place in edit.places])
         self._ports: dict[tuple[str, Any], EditPlace] = {
             (place.role, place.left): place for place in places if place.role != "value"
         }
@@ -87,7 +90,7 @@ class _Patch:
         }
         self._new_values: dict[Value, Value] = {}
         self._in_progress: set[Value] = set()
-        self._cloned: dict[tuple[Value, Graph], Value] = {}
+        self._cloned = self._shared_clones = dict[tuple[Value, Graph], Value]()
         self._new_nodes: dict[Graph, list[Node]] = {}
         self._new_constants: dict[Graph, list[Value]] = {}
         self._edges: dict[BackEdge, BackEdge] = {}
@@ -125,20 +128,47 @@ class _Patch:
             other, scope = self._replaced[value], self._scopes.get(value, self._left)
             self._new_values[value] = value
             if other is not None:
-                self._new_values[value] = self._transfer_value(other, scope, itself=value)
+                self._new_values[value] = self._replacement(value, other, scope)
             self._in_progress.discard(value)
         return self._new_values[value]
+
+    def _replacement(self, value: Value, other: Value, scope: Graph) -> Value:
+        """What a left value becomes where only the chosen ones of the edits at its node are applied."""
+        exchanged, exchanged_by_all = self._exchanged[value], self._exchanged_by_all[value]
+        if None in exchanged_by_all - exchanged:
+            return self._copy_with_operands(value, {pair[0]: pair[1] for pair in exchanged if pair}, scope)
+        kept = {(pair[1], scope): self._map(pair[0]) for pair in exchanged_by_all - exchanged if pair}
+        outer_clones, self._cloned = self._cloned, kept or self._shared_clones
+        result = self._transfer_value(other, scope, itself=value)
+        self._cloned = outer_clones
+        return result
+
+    def _copy_with_operands(self, value: Value, exchanged: Mapping[Value, Value], scope: Graph) -> Value:
+        """A left value, computed by a copy of its node that reads other operands."""
+        node = self._left_producers.get(value)
+        if not isinstance(node, Operation) or not exchanged.keys() <= set(node.inputs):
+            raise UsageError(f"the edits of the operands of '{value.name}' cannot be applied alone")
+        new = copy.copy(node)
+        new.inputs = [
+            self._transfer_value(exchanged[item], scope) if item in exchanged else self._map_optional(item)
+            for item in node.inputs
+        ]
+        new.outputs = [None if item is None else Value(f"{item.name}_edited", item.type) for item in node.outputs]
+        self._new_nodes.setdefault(scope, []).append(new)
+        result = new.outputs[node.outputs.index(value)]
+        assert result is not None
+        return result
 
     def _map_optional(self, value: Value | None) -> Value | None:
         return None if value is None else self._map(value)
 
     def _transfer_value(self, value: Value, scope: Graph, itself: Value | None = None) -> Value:
         """A value of the right model in a graph of the left one: its counterpart, or a copy of what computes it."""
+        if (value, scope) in self._cloned:
+            return self._cloned[value, scope]
         twin = self._counterparts.get(value)
         if twin is not None and twin is not itself and self._is_visible(twin, scope):
             return self._map(twin)
-        if (value, scope) in self._cloned:
-            return self._cloned[value, scope]
         node = self._right_producers.get(value)
         if value in self._invariants:
             self._cloned[value, scope] = self._transfer_value(self._invariants[value], scope)
@@ -300,6 +330,14 @@ class _Patch:
                 is_cloned = new.result in self._cloned.values()
                 _take_fields(new, other, _SCAN_FIELDS if is_cloned else self._transferred_attributes(_SCAN_FIELDS))
         return new
+
+
+def _exchanged_operands(places: Sequence[EditPlace]) -> dict[Any, set[tuple[Value, Value] | None]]:
+    exchanged: dict[Any, set[tuple[Value, Value] | None]] = {}
+    for place in places:
+        if place.role == "value":
+            exchanged.setdefault(place.left, set()).add(place.operand)
+    return exchanged
 
 
 def _replace_loop_outputs(loop: Loop, values: Mapping[Value, Value]) -> None:

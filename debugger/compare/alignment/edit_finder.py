@@ -258,6 +258,7 @@ class EditFinder:
         """The edits by which an operand or port of two readers differs."""
         if self._same(left, right):
             return
+        self._place = replace(self._place, operand=self._exchangeable_operand(left, right))
         if left is not None and right is not None:
             if left.is_constant and right.is_constant:
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
@@ -282,6 +283,23 @@ class EditFinder:
                 return
         key = (kind, *reader, detail, port and port[0])
         self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
+
+    def _exchangeable_operand(self, left: Term | None, right: Term | None) -> tuple[Value, Value] | None:
+        """What the nodes of the two values that are compared read, if one can be read for the other at its positions
+        while all else stays; None otherwise, and for a port."""
+        if self._place.role != "value":
+            return None
+        read: list[list[Value]] = []
+        for side, term, result in zip(
+            self._pairs.sides, (left, right), (self._place.left, self._place.right), strict=True
+        ):
+            node = side.declared.origins.get(result)
+            source = side.source_node(node)
+            reader = source if source is not None and result in source.outputs else node
+            values = reader.inputs if isinstance(reader, Operation) else ()
+            read.append([value for value in values if value is not None and side.by_value.get(value) is term])
+        alone = len(read[0]) == len(read[1]) and all(len(set(values)) == 1 for values in read)
+        return (read[0][0], read[1][0]) if alone else None
 
     def _negated_by_operator(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Whether a constant is negated since its readers, an addition and a subtraction, differ."""
@@ -639,10 +657,12 @@ def _merge_repeated_edits(edits: Sequence[Edit]) -> list[Edit]:
     for edit in edits:
         key: Any = edit
         if edit.kind is EditKind.OPERAND:
-            key = edit.left_loop, edit.left_node, edit.right_node, edit.port, edit.places
+            values = tuple((place.role, place.left, place.right) for place in edit.places)
+            key = edit.left_loop, edit.left_node, edit.right_node, edit.port, values
         first = merged.setdefault(key, edit)
         if first is not edit:
-            merged[key] = replace(first, detail=f"{first.detail}, {edit.detail}")
+            detail, places = f"{first.detail}, {edit.detail}", first.places + edit.places
+            merged[key] = replace(first, detail=detail, places=places)
     return list(merged.values())
 
 

@@ -76,12 +76,32 @@ def test_exchanged_operands_are_one_cause() -> None:
     assert result.demonstration is not None and result.demonstration.reruns == 1
 
 
-def test_all_edits_of_one_node_are_causes() -> None:
-    """Applying one of them cannot distinguish them, since the node is computed as on the right."""
-    text = BASE.replace("t = Tanh (s)", "t = HardSigmoid <alpha = 0.5> (s)")
-    result = compare_models(text, text.replace("<alpha = 0.5> (s)", "<alpha = 0.25> (h)"), **FEEDS)
-    assert {effect for _, effect in effects(result)} == {EditEffect.CAUSE}
-    assert {item.name for item in result.static_differences} == {"t"} and len(result.static_differences) == 2
+def test_edits_that_cannot_be_applied_alone_are_causes_together() -> None:
+    """Two attributes of one node: it is computed as on the right, or not."""
+    text = BASE.replace("t = Tanh (s)", "t = HardSigmoid <alpha = 0.5, beta = 0.5> (s)")
+    result = compare_models(text, text.replace("<alpha = 0.5, beta = 0.5>", "<alpha = 0.25, beta = 0.25>"), **FEEDS)
+    assert effects(result) == [("t", EditEffect.CAUSE)] * 2
+
+
+#: The last node of BASE and a constant that it reads, on both sides -> which edits are causes.
+EDITS_OF_ONE_NODE = [
+    ("Mul (x, k)", "2, 2", "Sub (x, k)", "2, 3", {"z", "k"}),
+    ("Mul (x, k)", "-8, -9", "Max (x, k)", "-9, -9", {"z"}),
+    ("Mul (x, k)", "2, 2", "Div (x, k)", "-1, -1", {"k"}),
+]
+
+
+@pytest.mark.parametrize(("node", "k", "other", "other_k", "causes"), EDITS_OF_ONE_NODE)
+def test_edits_of_one_node_are_applied_one_by_one(
+    node: str, k: str, other: str, other_k: str, causes: set[str]
+) -> None:
+    texts = (
+        BASE.replace("Abs (x)", new).replace("<bool go", f"<float[2] k = {{{numbers}}}, bool go")
+        for new, numbers in ((node, k), (other, other_k))
+    )
+    result = compare_models(*texts, **FEEDS)
+    assert {name for name, effect in effects(result) if effect is EditEffect.CAUSE} == causes
+    assert {name for name, _ in effects(result)} == {"z", "k"}
 
 
 def test_edits_of_two_outputs_are_both_causes() -> None:
