@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from .draws import ChoiceSource
+from .draws import ChoiceSource, SeededChoices
 from .numpy_operators import INT64_MAX
 from .program import (
     AnyNode,
@@ -44,17 +44,24 @@ class Mutation:
     a description for the reader.
 
     ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
-    replaced constant cannot be distinguished from one with changed numbers. ``parts``: of several changes at once, the
-    names of each; ``between``: the program with the first of them alone. ``unread``: what nothing reads any longer. A
-    tool that removes it leaves the model in which it was omitted, and nothing tells the two changes apart.
+    replaced constant cannot be distinguished from one with changed numbers. ``parts``: the changes, of several at once;
+    ``alone``: the programs with one of them. ``unread``: what nothing reads any longer. A tool that removes it leaves
+    the model in which it was omitted, and nothing tells the two changes apart.
     """
 
     names: frozenset[str]
     text: str
     replaced: str = ""
-    parts: tuple[frozenset[str], ...] = ()
-    between: Program | None = None
+    parts: tuple[Mutation, ...] = ()
+    alone: tuple[Program, ...] = ()
     unread: frozenset[str] = frozenset()
+
+    def with_names(self, *names: str) -> Mutation:
+        """The mutation where the other model has other names: it, and each of its parts, may also be called by what it
+        replaced, or by these."""
+        parts = tuple(part.with_names(*names) for part in self.parts)
+        accepted = self.names.union({self.replaced, *names} - {""}, *(part.names for part in parts))
+        return replace(self, names=accepted, parts=parts)
 
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
@@ -416,15 +423,16 @@ def unread_names(left: Program, right: Program) -> frozenset[str]:
 
 
 def folded_readers(names: frozenset[str], program: Program) -> frozenset[str]:
-    """Who reads those of some results that follow from constants: a tool puts a constant in their place."""
+    """What follows from constants and from some of these results or constants, and who reads it: a tool puts a constant
+    in its place, and leaves nothing of what it follows from."""
     known = {node.output for node in all_nodes(program) if isinstance(node, ProgramConstant)}
-    readers: set[str] = set()
+    folded: set[str] = set()
     for node in all_nodes(program):
         if isinstance(node, ProgramNode) and known.issuperset(node.inputs):
             known.add(node.output)
-            if node.output.name in {*names, *readers}:
-                readers |= all_reader_names(node.output, program)
-    return frozenset(readers)
+            if {node.output.name, *(value.name for value in node.inputs)} & {*names, *folded}:
+                folded |= {node.output.name, *all_reader_names(node.output, program)}
+    return frozenset(folded)
 
 
 def _value_names(program: Program) -> set[str]:
@@ -436,17 +444,22 @@ def _value_names(program: Program) -> set[str]:
 def _two(program: Program, draw: ChoiceSource) -> Mutation | None:
     """Two changes of different kinds, of which neither is one of the other's."""
     kinds = ["operator", "attribute", "edge", "constant", "weight", "backedge", "initial", "scan"]
-    first = MUTATIONS[kinds.pop(draw.integer(0, len(kinds) - 1))](program, draw)
-    between = copy.deepcopy(program)
-    second = None if first is None else MUTATIONS[draw.pick(kinds)](program, draw)
+    first_kind, second_kind = kinds.pop(draw.integer(0, len(kinds) - 1)), draw.pick(kinds)
+    seed, original = draw.integer(0, 1 << 40), copy.deepcopy(program)
+    first = MUTATIONS[first_kind](program, draw)
+    first_alone = copy.deepcopy(program)
+    second = None if first is None else MUTATIONS[second_kind](program, SeededChoices(seed))
+    second_alone = mutate(original, second_kind, SeededChoices(seed))
     if first is None or second is None or first.names & second.names:
         return None
+    if second_alone is None or second_alone[1].text != second.text:
+        return None  # the first change altered what the second one can be
     # One change may leave what the other one changed without readers.
     live = _value_names(prune(copy.deepcopy(program)))
     if not all(mutation.names & live for mutation in (first, second)):
         return None
-    names = first.names | second.names
-    return Mutation(names, f"{first.text}; {second.text}", first.replaced, (first.names, second.names), between)
+    text, alone = f"{first.text}; {second.text}", (first_alone, second_alone[0])
+    return Mutation(first.names | second.names, text, parts=(first, second), alone=alone)
 
 
 #: The kinds of changes.

@@ -9,7 +9,7 @@ import difflib
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +130,7 @@ def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant
     renamed: dict[str, str] = {}
     right = load_proto(rename_values(to_onnx(other), draw, renamed))
     # What only the right model has has its name there.
-    added = {mutation.replaced, renamed.get("inserted", "inserted")}
-    mutation = replace(mutation, names=mutation.names | added, parts=tuple(names | added for names in mutation.parts))
+    mutation = mutation.with_names(renamed.get("inserted", "inserted"))
     return ProgramMutant(_load_program(program), right, feeds, mutation, (program, other))
 
 
@@ -155,10 +154,9 @@ def _mutate_network(kind: str, draw: ChoiceSource) -> ProgramMutant | None:
 
 
 def _changes_outputs(mutant: ProgramMutant) -> bool:
-    """Whether both run with different outputs, and of two changes each has an effect; the sign of a zero is ignored."""
-    between, models = mutant.mutation.between, list(mutant.models)
-    if between is not None:
-        models.insert(1, _load_program(between))
+    """Whether both run with different outputs, and either of two changes alone gives others; the sign of a zero is
+    ignored. Where one gives the outputs of both, it is the whole cause, and nothing shows the other one."""
+    models = [*mutant.models, *map(_load_program, mutant.mutation.alone)]
     try:
         runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in models]
     except LoopdbgError:
@@ -206,11 +204,11 @@ def omissions(unread: Iterable[str]) -> set[tuple[str, str]]:
     return {(EditKind.NODE_OMITTED.value, name) for name in unread}
 
 
-def missed_part(comparison: Comparison, parts: Iterable[frozenset[str]], unread: frozenset[str] = frozenset()) -> str:
+def missed_part(comparison: Comparison, parts: Iterable[Mutation], unread: frozenset[str] = frozenset()) -> str:
     """Which of several changes is not listed; empty if all are."""
     listed = {listed_name(item) for item in comparison.static_differences}
     omitted = omissions(unread) & {(item.kind, listed_name(item)) for item in comparison.static_differences}
-    missed = [sorted(names) for names in parts if not names & listed and not omitted]
+    missed = [sorted(part.names) for part in parts if not part.names & listed and not omitted]
     return f"MISSES: {missed}" if missed else ""
 
 
