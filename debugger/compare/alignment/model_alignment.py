@@ -145,11 +145,14 @@ class ModelAlignment(AlignedModels):
         names: Mapping[str, str] | None = None,
     ) -> None:
         same_system = left.system is right.system
-        ignore_casts = float_types(left) != float_types(right)
+        used = float_types(left), float_types(right)
+        ignore_casts = used[0] != used[1] and all(used)
         narrow, quantized = narrower_side(left, right), quantized_side(left, right)
         self.names = names or {}
         self.inputs = _match_inputs(left, right, self.names)
-        options = NumberingOptions(same_system, None if narrow is None else dtype_by_name(narrow[1]))
+        dtype = None if narrow is None else dtype_by_name(narrow[1])
+        exact = same_system and not ignore_casts and quantized is None
+        options = NumberingOptions(same_system, dtype, exact)
         unknown = constants_without_data(left) | constants_without_data(right)
         settings = ignore_casts, not same_system, unknown, quantized is not None
         lowered = [lower(graph, *settings) for graph in (left, right)]
@@ -330,7 +333,7 @@ class ModelAlignment(AlignedModels):
         read = self._read_alike(self._left(left.inner), self._right(right.inner))
         # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
         weight = 2.0 if a.is_constant else 3.0
-        return None if fit is None else fit + weight * self.pairs.corresponds(a, b) + same + 2.5 * read
+        return None if fit is None else fit + weight * self.pairs.corresponds(a, b) + 2.6 * same + 2.5 * read
 
     def _match_scans(self, pair: LoopAlignment) -> None:
         """Pair scan outputs: by what they collect, then by position."""

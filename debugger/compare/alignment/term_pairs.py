@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -117,10 +118,14 @@ class TermPairs:
     # -- operands
 
     def same(self, left: Term | None, right: Term | None) -> bool:
-        """Whether two terms are the same, where aligned terms that differ count as one."""
+        """Whether two terms are the same, where aligned terms that differ count as one, and with one of them all that
+        its model computes again, if the other model does not."""
         if left is None or right is None:
             return left is right
-        return self.local_id(left) == self.local_id(right) or self.numbers.equal(left, right)
+        if self.local_id(left) == self.local_id(right) or self.numbers.equal(left, right):
+            return True
+        copies = ((term, self.twins.get(other)) for term, other in ((left, right), (right, left)))
+        return any(twin and term not in self.twins and self.numbers.equal(term, twin) for term, twin in copies)
 
     def operand_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term | None, Term | None]]:
         """The operands of two terms: by position, or those that are the same first."""
@@ -313,8 +318,10 @@ def term_name(term: Term) -> str:
 
 
 def _is_namesake(term: Term, other: Term) -> bool:
-    """Whether two terms have one name, which no exporter has numbered."""
-    return term_name(term) == term_name(other) != "" and not is_numbered_name(term_name(term))
+    """Whether two terms have one name, which no exporter has numbered, or a converter has numbered copies of one."""
+    names = term_name(term), term_name(other)
+    copied = any(re.fullmatch(re.escape(name) + r"_\d+", copy) for name, copy in (names, names[::-1]) if name)
+    return copied or (names[0] == names[1] != "" and not is_numbered_name(names[0]))
 
 
 def constant_size(term: Term) -> int:

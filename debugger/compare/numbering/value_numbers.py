@@ -41,11 +41,15 @@ class ValueNumberTable:
 
 
 class NumberingOptions:
-    """``same_system``: operators have the same attributes; ``narrow_dtype``: constants are rounded to it."""
+    """``same_system``: operators have the same attributes; ``narrow_dtype``: constants are rounded to it;
+    ``exact_dtypes``: constants of different dtypes differ, though their numbers are equal."""
 
-    def __init__(self, same_system: bool = True, narrow_dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(
+        self, same_system: bool = True, narrow_dtype: np.dtype[Any] | None = None, exact_dtypes: bool = True
+    ) -> None:
         self.same_system = same_system
         self.narrow_dtype = narrow_dtype
+        self.exact_dtypes = exact_dtypes
 
 
 class ValueNumbers:
@@ -87,7 +91,8 @@ class ValueNumbers:
             shape: tuple[int, ...] = data.shape
             if not self.options.same_system:
                 shape = tuple(dim for dim in shape if dim != 1)
-            self._digests[term] = "constant", dtype_kind(term.data.dtype), shape, digest(data)
+            dtype = term.data.dtype if self.options.exact_dtypes else dtype_kind(term.data.dtype)
+            self._digests[term] = "constant", dtype, shape, digest(data)
         return self._digests[term]
 
     def _round_to_narrow(self, data: Array) -> Array:

@@ -349,6 +349,48 @@ def test_a_slice_corresponds_to_that_of_the_same_input_though_another_one_is_rea
     assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "t")
 
 
+def test_slices_written_alike_correspond_though_another_one_is_read() -> None:
+    """Of one tensor, in two directions: one operand is another one, not two slices."""
+    text = """g () => (float y, float[3] s) <float start = {0}, float[3] w = {1, 2, 3}> {
+      y, s = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1],
+          body = step (float h, float p1, float p2) => (float h2, float t) {
+        h2 = Identity (h)  t = Neg (%s)
+      }> (start, w, w)
+    }"""
+    (edit,) = edit_script(model(text % "p1"), model(text % "p2")).edits
+    assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "t")
+
+
+def test_a_result_that_one_model_computes_twice_is_the_one_of_the_other() -> None:
+    """The loops differ, so that nothing proves their results equal."""
+    text = """g (float x, int64 n) => (float[k] y, float[k] z) <int64 m = {3}> {
+      a, y0, z0 = Loop (%s, , x) <body = step (int64 i, bool c, float h) => (bool c2, float h2, float s, float t) {
+        c2 = Identity (c)  h2 = Neg (h)  s = Exp (h)  t = Exp (h)
+      }>
+      y = Identity (y0)  z = Identity (%s)
+    }"""
+    once = text.replace("a, y0, z0", "a, y0").replace(", float t", "").replace("t = Exp (h)", "")
+    (edit,) = edit_script(model(text % ("n", "z0")), model(once % ("m", "y0"))).edits
+    assert edit.kind is EditKind.TRIP_COUNT
+
+
+def test_a_constant_that_a_converter_numbered_is_that_of_the_other_model() -> None:
+    text = "g (float x) => (float y, float z) <float W1 = {3}, %s> { y = Mul (x, %s) z = Add (x, %s) }"
+    right = "float W1_1 = {3}, float W1_2 = {3}", "W1_2", "W1_1"
+    (edit,) = edit_script(model(text % ("float cell = {1}", "W1", "cell")), model(text % right)).edits
+    assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "z")
+
+
+def test_a_folded_conversion_of_the_only_floats_is_no_edit_of_its_own() -> None:
+    """The other model has floats of the target dtype alone, and the left one none but those of Constant nodes."""
+    text = "g () => (double[2] y) { a = Constant <value = float[2] {1, 2}> () %s t = Cast <to = 11> (%s) y = Abs (t) }"
+    left = model(text % ("b = Constant <value = float[2] {3, 4}> () s = Sub (a, b)", "s"))
+    right = model("g () => (double[2] y) <double[2] t = {1, 2}> { y = Abs (t) }")
+    script = edit_script(left, right)
+    applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits)).execute({}).outputs or {}
+    assert applied["y"].dtype == np.float64 and applied["y"].tolist() == [1, 2]
+
+
 def test_an_operator_without_effect_is_found_behind_a_copy() -> None:
     text = """g (float[4] x) => (float[n] y) <int64[1] from = {0}, int64[1] to = {%s}> {
       part = Slice (x, from, to)  y = Identity (part)
