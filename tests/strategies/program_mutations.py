@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -43,8 +43,9 @@ class Mutation:
     """A change. ``names``: what a comparison may list on the left; ``loop NAME``: a property of a whole loop. ``text``:
     a description for the reader.
 
-    ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
-    replaced constant cannot be distinguished from one with changed numbers. ``parts``: the changes, of several at once;
+    ``replaced``: the value that is no longer read, and ``read`` the one in its place. If the other model has another
+    name for that one, and both are constants, a replaced constant cannot be distinguished from one with changed
+    numbers. ``parts``: the changes, of several at once;
     ``alone``: the programs with one of them. ``unread``: what nothing reads any longer. A tool that removes it leaves
     the model in which it was omitted, and nothing tells the two changes apart.
     """
@@ -52,16 +53,20 @@ class Mutation:
     names: frozenset[str]
     text: str
     replaced: str = ""
+    read: str = ""
     parts: tuple[Mutation, ...] = ()
     alone: tuple[Program, ...] = ()
     unread: frozenset[str] = frozenset()
 
-    def with_names(self, *names: str) -> Mutation:
-        """The mutation where the other model has other names: it, and each of its parts, may also be called by what it
-        replaced, or by these."""
-        parts = tuple(part.with_names(*names) for part in self.parts)
-        accepted = self.names.union({self.replaced, *names} - {""}, *(part.names for part in parts))
-        return replace(self, names=accepted, parts=parts)
+    def also_called(self, more_names: Callable[[Mutation], Iterable[str]]) -> Mutation:
+        """The mutation with more names, which a function gives of it and of each of its parts."""
+        parts = tuple(part.also_called(more_names) for part in self.parts)
+        names = self.names.union(more_names(self), *(part.names for part in parts))
+        return replace(self, names=names, parts=parts)
+
+    def replaced_unless(self, kept: Collection[str]) -> set[str]:
+        """What was replaced, unless what is read in its place has a name that the other model kept."""
+        return set() if self.read in kept or not self.replaced else {self.replaced}
 
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
@@ -208,9 +213,9 @@ def _reroute(
     port, others = draw.pick(places)
     was, other = port.read(), draw.pick(others)
     assert was is not None
-    names, replaced = reader_names(port, program), str(origin(was, program))
+    names, replaced, read = reader_names(port, program), str(origin(was, program)), str(origin(other, program))
     port.write(other)
-    return Mutation(frozenset(names), text.format(port=port.name, other=other, was=was), replaced)
+    return Mutation(frozenset(names), text.format(port=port.name, other=other, was=was), replaced, read)
 
 
 def _alternatives(port: ValueUse) -> list[ProgramValue]:
@@ -305,12 +310,12 @@ def _insert(program: Program, draw: ChoiceSource) -> Mutation | None:
     port, operators = draw.pick(places)
     value = port.read()
     assert value is not None
-    names = reader_names(port, program)
+    names, replaced = reader_names(port, program), str(origin(value, program))
     result = ProgramNode(draw.pick(operators), [value], ProgramValue("inserted", value.type))
     body, place = port.position
     body.nodes.insert(place, result)
     port.write(result.output)
-    return _mutation(f"{result.operator} before {port.name}", "inserted", *names)
+    return Mutation(frozenset({"inserted", *names}), f"{result.operator} before {port.name}", replaced, "inserted")
 
 
 def _type_preserving_operators(value: ProgramValue | None) -> tuple[str, ...]:
@@ -422,7 +427,7 @@ def unread_names(left: Program, right: Program) -> frozenset[str]:
     return frozenset(live[0] - live[1])
 
 
-def folded_readers(names: frozenset[str], program: Program) -> frozenset[str]:
+def folded_readers(names: Collection[str], program: Program) -> set[str]:
     """What follows from constants and from some of these results or constants, and who reads it: a tool puts a constant
     in its place, and leaves nothing of what it follows from."""
     known = {node.output for node in all_nodes(program) if isinstance(node, ProgramConstant)}
@@ -432,7 +437,7 @@ def folded_readers(names: frozenset[str], program: Program) -> frozenset[str]:
             known.add(node.output)
             if {node.output.name, *(value.name for value in node.inputs)} & {*names, *folded}:
                 folded |= {node.output.name, *all_reader_names(node.output, program)}
-    return frozenset(folded)
+    return folded
 
 
 def _value_names(program: Program) -> set[str]:

@@ -47,8 +47,8 @@ def _body_uses(body: ProgramBody, visible: list[ProgramValue]) -> Iterator[Value
             yield _field_use("edge", node, node.outputs[0].name, "condition", before, index)
             for side, results in zip((node.then, node.other), node.results, strict=True):
                 inside = yield from _body_uses(side, list(before))
-                for k, value in enumerate(results):
-                    yield _list_uses("edge", node, value.name, results, k, inside, (side, _BODY_END))
+                for k, output in enumerate(node.outputs):
+                    yield _list_uses("edge", node, output.name, results, k, inside, (side, _BODY_END))
         elif isinstance(node, ProgramLoop):
             yield from _loop_uses(node, before, index)
         visible += outputs_of(node)

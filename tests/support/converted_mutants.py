@@ -5,6 +5,7 @@ A case is made from its name alone: ``optimised operator 17`` is a tool, a kind 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from equivalent_models import (
 )
 from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.runtime.graph import walk
+from loopdbg.runtime.graph import walk, walk_graphs
 from program_mutants import (
     MAX_ITERATIONS,
     ProgramMutant,
@@ -36,6 +37,7 @@ from program_mutants import (
 from strategies import program_mutations
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_export import to_onnx
+from strategies.program import Program
 from strategies.program_mutations import Mutation
 from text_models import load_proto
 
@@ -96,24 +98,38 @@ def make_case(name: str) -> ProgramMutant | None:
             continue
         values = [canonical_values(run or {}) for run in runs]
         if values[0] == values[1] != values[2]:
-            readers = program_mutations.folded_readers(mutant.mutation.names, mutant.programs[1])
-            mutation = replace(mutant.mutation, names=mutant.mutation.names | readers)
-            mutation = _with_copies(mutation, (left, plain))
+            mutation = _as_converted(mutant.mutation, mutant.programs[1], (left, plain), right)
             unread = program_mutations.unread_names(*mutant.programs)
             return ProgramMutant(left, right, mutant.feeds, replace(mutation, unread=unread))
     return None
 
 
-def _with_copies(mutation: Mutation, models: Iterable[loopdbg.Model]) -> Mutation:
-    """The mutation with the names of the copies that an insulated body returns."""
+def _as_converted(
+    mutation: Mutation, program: Program, models: Iterable[loopdbg.Model], converted: loopdbg.Model
+) -> Mutation:
+    """The mutation with what it may be called where a tool folded constants, and with the names of the copies that an
+    insulated body returns."""
     copies = {
         (node.outputs[0].name, node.inputs[0].name)
         for model in models
         for node in walk(model.graph)
         if node.op_type == "Identity" and node.outputs[0] is not None and node.inputs[0] is not None
     }
-    names = {copy for copy, source in copies if copy.startswith("leaving") and source in mutation.names}
-    return replace(mutation, names=mutation.names | names)
+    graphs = walk_graphs(converted.graph)
+    kept = {value.name for graph in graphs for value in (*graph.inputs, *graph.constants)}
+    kept |= {value.name for node in walk(converted.graph) for value in node.outputs if value is not None}
+    # A converter numbers the copies of a constant.
+    kept |= {re.sub(r"_\d+$", "", name) for name in kept}
+
+    def more_names(part: Mutation) -> set[str]:
+        names = {*part.names, *program_mutations.folded_readers(part.names, program), *part.replaced_unless(kept)}
+        reached: set[str] = set()
+        while names > reached:
+            reached = set(names)
+            names |= {copy for copy, source in copies if source in names}
+        return names
+
+    return mutation.also_called(more_names)
 
 
 def describe_case(name: str) -> str:

@@ -130,7 +130,8 @@ def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant
     renamed: dict[str, str] = {}
     right = load_proto(rename_values(to_onnx(other), draw, renamed))
     # What only the right model has has its name there.
-    mutation = mutation.with_names(renamed.get("inserted", "inserted"))
+    inserted = renamed.get("inserted", "inserted")
+    mutation = mutation.also_called(lambda part: {inserted, *part.replaced_unless(("inserted",))})
     return ProgramMutant(_load_program(program), right, feeds, mutation, (program, other))
 
 

@@ -12,15 +12,13 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
-from ..normal_form.operator_normalization import arguments_as_attributes, canonical_operator
+from ..normal_form.operator_normalization import canonical_operator
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
-from ..numbering.value_numbers import changed_slice_fields
+from ..numbering.value_numbers import ATTRIBUTES_ACROSS_SYSTEMS, changed_slice_fields
 from ..report.constant_relations import describe_constant_relation
 from ..running.value_comparison import Tolerance, compare
 from .edit_texts import (
@@ -37,7 +35,7 @@ from .edit_texts import (
     sliced_input_text,
     trip_count_text,
 )
-from .model_alignment import ModelAlignment
+from .model_alignment import ModelAlignment, is_true
 from .port_alignment import LoopAlignment, initial_outer_value
 from .term_pairs import term_name
 
@@ -153,14 +151,14 @@ class EditFinder:
     def _value_place(self, left: Term, right: Term) -> EditPlace:
         """The values that two terms compute. Of a term on the way to a value of its node it is that value, with what
         corresponds to it if the other model has a value for the term."""
-        values = [_result_value(left), _result_value(right)]
+        values: list[Value | None] = [_result_value(left), _result_value(right)]
         if (left.value is None) is not (right.value is None):
             side = 0 if left.value is None else 1
             result = values[side]
             twin = None if result is None else self._pairs.twins.get(self._pairs.sides[side].by_value[result])
             if twin is not None and twin.value is not None:
                 values[1 - side] = twin.value
-        return EditPlace("value", *values)
+        return EditPlace("value", values[0], values[1])
 
     def _have_same_concatenated_parts(self, left: Term, right: Term) -> bool:
         """Whether two terms concatenate the same, of which one side concatenates some beforehand."""
@@ -173,20 +171,23 @@ class EditFinder:
     def _same_nodes(self, left: Term, right: Term) -> bool:
         """Whether two nodes are written alike and read the same, though shapes that only one model declares have given
         them two normal forms."""
-        a, b = left.node, right.node
-        if not (isinstance(a, Operation) and isinstance(b, Operation) and self._same_system):
+        a, b = self._written(0, left), self._written(1, right)
+        if a is None or b is None or (a.operator, a.index) != (b.operator, b.index):
             return False
-        keys = [
-            (n.op_type, n.domain, t.index, t.attribute("flattened"), len(n.inputs)) for n, t in ((a, left), (b, right))
-        ]
-        if keys[0] != keys[1] or not a.inputs or self._alignment.changed_attributes(a, b):
-            return False
-        sides = self._pairs.sides
-        values = (
-            [None if v is None else side.by_value.get(v) for v in node.inputs]
-            for side, node in zip(sides, (a, b), strict=True)
-        )
-        return all(map(self._same, *values))
+        attributes_known = self._same_system or a.operator in ATTRIBUTES_ACROSS_SYSTEMS
+        return attributes_known and bool(a.operands) and not self._changed_attributes(a, b) and self._read_same(a, b)
+
+    def _written(self, side: int, term: Term) -> Term | None:
+        """The term of a node before any rule was applied."""
+        value = _result_value(term)
+        return None if value is None else self._pairs.sides[side].written.get(value)
+
+    def _changed_attributes(self, left: Term, right: Term) -> list[str]:
+        a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
+        return sorted(name for name in {*a, *b} if a.get(name) != b.get(name))
+
+    def _read_same(self, left: Term, right: Term) -> bool:
+        return len(left.operands) == len(right.operands) and all(map(self._same, left.operands, right.operands))
 
     def _concatenated(self, term: Term) -> Iterator[Term | None]:
         for operand in term.operands:
@@ -222,8 +223,7 @@ class EditFinder:
         )
 
     def _compare_attributes(self, left: Term, right: Term) -> None:
-        a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
-        for name in sorted({name for name in (*a, *b) if a.get(name) != b.get(name)}):
+        for name in self._changed_attributes(left, right):
             kind = EditKind.ATTRIBUTE
             if left.operator == "Cast" and cast_dtype(left) != cast_dtype(right):
                 kind = EditKind.DTYPE
@@ -330,7 +330,7 @@ class EditFinder:
         self._add(
             EditKind.CONSTANT,
             *reader,
-            ("constant", left, right),
+            ("constant", left, self._alignment.numbers.constant_key(right)),
             describe_constant_relation(left.data, right.data),
             names=(term_name(named[0]), term_name(named[1])),
             texts=self._texts.distinct(changed_constant_texts(*named), (left, right)),
@@ -410,7 +410,7 @@ class EditFinder:
         return (port.condition or port.ignored_condition,)
 
     def _add_changed_node_edit(self, left: Term, right: Term) -> None:
-        """The edit of two nodes, of which one became a term more."""
+        """The edit of two nodes, of which one became a term more, unless they are written alike."""
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
@@ -420,10 +420,12 @@ class EditFinder:
                 if a is not None and b is not None and a.is_constant and b.is_constant:
                     self._constant(a, b, (left, right))
                     return
-            names = self._alignment.changed_attributes(nodes[0], nodes[1]) or self._changed_arguments(
-                nodes[0], nodes[1]
-            )
-            constants = self._changed_constant_operands(nodes[0], nodes[1])
+            if self._same_nodes(left, right):
+                return
+            names, constants = self._alignment.changed_attributes(nodes[0], nodes[1]), list[tuple[Term, Term]]()
+            written, other = self._written(0, left), self._written(1, right)
+            if written is not None and other is not None:
+                names, constants = self._changed_attributes(written, other), self._changed_constants(written, other)
             counts = [sum(value is not None for value in node.inputs) for node in nodes if node is not None]
             if nodes[0].op_type == nodes[1].op_type and names:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
@@ -435,30 +437,11 @@ class EditFinder:
                 kind = EditKind.OPERAND
         self._add(kind, left, right, ("node", left, right), detail)
 
-    def _changed_constant_operands(self, left: Operation, right: Operation) -> list[tuple[Term, Term]]:
-        """The pairs of constants in which the operands of two nodes differ; none if others differ, too."""
-        terms = [
-            Term(
-                canonical_operator(node),
-                tuple(None if value is None else side.by_value[value] for value in node.inputs),
-            )
-            for side, node in zip(self._pairs.sides, (left, right), strict=True)
-        ]
-        changed = [(a, b) for a, b in self._pairs.operand_pairs(*terms) if not self._same(a, b)]
+    def _changed_constants(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
+        """The pairs of constants in which the operands of two terms differ; none if others differ, too."""
+        changed = [(a, b) for a, b in self._pairs.operand_pairs(left, right) if not self._same(a, b)]
         constants = [(a, b) for a, b in changed if a is not None and b is not None and a.is_constant and b.is_constant]
         return constants if len(constants) == len(changed) else []
-
-    def _changed_arguments(self, left: Operation, right: Operation) -> list[str]:
-        """The names of the constant inputs that differ, of those that are attributes in another opset."""
-        names = []
-        for k, name in arguments_as_attributes(canonical_operator(left), self._pairs.left.graph.system).items():
-            a, b = (
-                side.declared.value_of(node.inputs[k]) if k < len(node.inputs) else None
-                for side, node in zip(self._pairs.sides, (left, right), strict=True)
-            )
-            if not np.array_equal(a, b):  # type: ignore[arg-type]
-                names.append(name)
-        return names
 
     # -- loops and outputs
 
@@ -685,7 +668,7 @@ def _condition_stays_true(terms: LoopPortTerms) -> bool:
 
 def _is_absent_or_true(term: Term | None) -> bool:
     """Whether a condition is absent or constant and true."""
-    return term is None or (term.data is not None and term.data.size == 1 and bool(term.data.reshape(-1)[0]))
+    return term is None or is_true(term)
 
 
 def _own_name(term: Term | None) -> str:

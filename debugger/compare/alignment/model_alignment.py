@@ -431,10 +431,19 @@ class _EdgeSimilarity:
 
 
 def _condition_edge(terms: LoopPortTerms, received: Term | None) -> BackEdge | None:
-    """The back edge that carries the condition; of several the one with the name of what the other body receives."""
-    edges = [edge for edge, result in terms.results.items() if terms.condition is result]
+    """The back edge that carries the condition, which begins with the initial one; of several the one with the name of
+    what the other body receives."""
+    carrying = [edge for edge, result in terms.results.items() if terms.condition is result]
+    edges = [
+        edge for edge in carrying if terms.initials[edge] is terms.initial_condition or is_true(terms.initials[edge])
+    ]
     name = "" if received is None or received.value is None else received.value.name
     return max(edges, key=lambda edge: equal_name_score(name, edge.param.name), default=None)
+
+
+def is_true(term: Term) -> bool:
+    """Whether a condition is constant and true."""
+    return term.data is not None and term.data.size == 1 and bool(term.data.reshape(-1)[0])
 
 
 def _is_condition_or_counter(terms: LoopPortTerms, edge: BackEdge) -> bool:

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import Graph, Loop, Operation, System, Value
+from ....runtime.graph import Graph, Loop, System, Value
 from ...describe.value_names import display_name
-from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, canonical_operator, digest
+from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
 from .port_alignment import LoopAlignment, is_numbered_name
@@ -155,10 +155,12 @@ class TermPairs:
         return 0, []
 
     def is_unpaired(self, term: Term, side: int) -> bool:
-        """Whether a term that a model computes has no counterpart, nor a constant that holds the same."""
-        if term.is_constant and self.numbers.constant_key(term) in self.constants[1 - side]:
+        """Whether a term that a model computes has no counterpart, nor a constant that holds the same other than by
+        coincidence."""
+        if term in self.twins or term.is_leaf:
             return False
-        return term not in self.twins and not term.is_leaf
+        is_known = term.is_constant and self.numbers.constant_key(term) in self.constants[1 - side]
+        return not is_known or constant_size(term) < COINCIDENCE_SIZE
 
     def _path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
         if not self.is_unpaired(term, side) or not depth:
@@ -225,14 +227,14 @@ class TermPairs:
         return next(like, None)
 
     def nodes_without_effect(self, side: int, read: Iterable[Value | None], target: Term) -> Iterator[Term]:
-        """The nodes between a term and the values that are read in its place, last one first, as terms of their own."""
+        """The nodes between a term and the values that are read in its place, last one first, as they are written."""
         graph = self.sides[side]
         pending = list(read)
         for value in pending:
-            node = graph.declared.origins.get(value) if value and graph.by_value.get(value) is target else None
-            if isinstance(node, Operation) and node is not target.node:
-                yield Term(canonical_operator(node), (target,), (), 0, node, value, target.scope)
-                pending += node.inputs
+            term = graph.written.get(value) if value and graph.by_value.get(value) is target else None
+            if term is not None and term.node is not None and term.node is not target.node:
+                yield replace(term, data=None)
+                pending += term.node.inputs
 
     def folded_namesakes(
         self, pair: tuple[Term, Term], read: tuple[Iterable[Value | None], Iterable[Value | None]]

@@ -193,6 +193,7 @@ class _Lowering:
             if operator == "Shape" and operands[0] is not None and is_static(operands[0].shape):
                 shape = np.array(operands[0].shape, np.int64)
                 self.lowered.declared.folded[value] = shape[attributes.get("start", 0) : attributes.get("end")]
+            self.lowered.written[value] = term
             self.lowered.by_value[value] = self._simplify(term, value)
 
     def _set_type(self, term: Term, operands: Sequence[Term | None], attributes: dict[str, Any]) -> None:

@@ -100,7 +100,8 @@ class _SubstitutingFolder(ConstantFolder):
 @dataclass(eq=False)
 class LoweredGraph:
     """A model in normal form. ``terms``: in an order in which they can be computed; ``by_value``: of each value of the
-    model; ``outputs``: the terms of a graph's results; ``rewritten``: the rules that were applied, with the value."""
+    model; ``written``: of each result of an operator, before any rule was applied; ``outputs``: the terms of a graph's
+    results; ``rewritten``: the rules that were applied, with the value."""
 
     graph: Graph
     #: Folds constants that follow from declared shapes.
@@ -109,6 +110,7 @@ class LoweredGraph:
     #: The constants that the model has, read or not.
     constants: list[Term] = field(default_factory=list)
     by_value: dict[Value, Term] = field(default_factory=dict)
+    written: dict[Value, Term] = field(default_factory=dict)
     loops: dict[Loop, LoopPortTerms] = field(default_factory=dict)
     outputs: dict[Graph, list[Term]] = field(default_factory=dict)
     opened: dict[Node, Node] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
 
 #: Operator -> attributes that all systems have with one meaning.
-_ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {
+ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "Clip": ("min", "max"),
     "CumSum": ("exclusive", "reverse"),
     "Slice": ("starts", "ends"),
@@ -193,7 +193,7 @@ class ValueNumbers:
             return ()  # each model converts to its own float type
         if self.options.same_system:
             return term.attributes
-        names = _ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
+        names = ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
         numbers = ((name, _numbers(value)) for name, value in term.attributes if name in names)
         return tuple((name, number) for name, number in numbers if number != 0 or term.operator == "Clip")
 
