@@ -15,7 +15,6 @@ from typing import Any
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
-from ..normal_form.operator_normalization import canonical_operator
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import ATTRIBUTES_ACROSS_SYSTEMS, changed_slice_fields
@@ -269,9 +268,6 @@ class EditFinder:
                     left, right, reader, texts
                 ):
                     return
-                if self._negated_by_operator(left, right, reader):
-                    self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
-                    return
                 if not self._pairs.is_other_constant(left, right):
                     self._constant(left, right, reader)
                     return
@@ -300,16 +296,6 @@ class EditFinder:
             read.append([value for value in values if value is not None and side.by_value.get(value) is term])
         alone = len(read[0]) == len(read[1]) and all(len(set(values)) == 1 for values in read)
         return (read[0][0], read[1][0]) if alone else None
-
-    def _negated_by_operator(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
-        """Whether a constant is negated since its readers, an addition and a subtraction, differ."""
-        nodes = [term.node for term in reader]
-        if nodes[0] is None or nodes[1] is None or canonical_operator(nodes[0]) == canonical_operator(nodes[1]):
-            return False
-        return describe_constant_relation(left.data, right.data) == "the same, negated" or (
-            left.data is not None and right.data is not None and left.data.size == 1 == right.data.size
-            and left.data.item() == -right.data.item()
-        )  # fmt: skip
 
     def _follows_from_constants(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Edits of the constants that one model computes with and the other has folded, if these are why a result

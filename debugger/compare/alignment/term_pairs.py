@@ -9,9 +9,12 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import Graph, Loop, System, Value
+import numpy as np
+
+from ....runtime.graph import Array, Graph, Loop, System, Value
 from ...describe.value_names import display_name
 from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
+from ..normal_form.rules import is_static
 from ..normal_form.terms import LoweredGraph, Term, operands_below
 from ..numbering.value_numbers import ValueNumbers
 from .port_alignment import LoopAlignment, is_numbered_name
@@ -48,7 +51,7 @@ class TermPairs:
     def __post_init__(self) -> None:
         self._users: dict[Term, list[Use]] = {}
         for side in (self.left, self.right):
-            reachable = _reachable(side)
+            reachable = _terms_below(side.by_value.values())
             side.terms[:] = [term for term in side.terms if term in reachable]
             for term in side.terms:
                 if term.operator in ("last", "scan"):
@@ -253,14 +256,22 @@ class TermPairs:
         return (left in self.left.quantized_weights) is not (right in self.right.quantized_weights)
 
     def equal_by_declared_shape(self, left: Term, right: Term) -> bool:
-        """Whether one of two values is a constant that the other equals if declared shapes are right."""
+        """Whether one of two values is a constant that the other equals if the shapes are right that its model or the
+        other one declares."""
         if left.is_constant is right.is_constant:
             return False
-        a, b = (
-            side.declared.value_of(term.value) if term.data is None and term.value is not None else term.data
-            for side, term in zip(self.sides, (left, right), strict=True)
-        )
-        return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
+        side, computed, constant = (1, right, left) if left.is_constant else (0, left, right)
+        if computed.value is None or constant.data is None:
+            return False
+        shapes: dict[Value, Array] = {}
+        for term in _terms_below([computed]):
+            twin = None if term.operator != "Shape" or term.operands[0] is None else self.twins.get(term.operands[0])
+            if twin is not None and term.value is not None and is_static(twin.shape):
+                shape = np.array(twin.shape, np.int64)
+                shapes[term.value] = shape[term.attribute("start", 0) : term.attribute("end")]
+        data = self.sides[side].declared.value_of(computed.value)
+        data = self.sides[side].fold_with_constants(computed.value, shapes) if data is None else data
+        return data is not None and np.array_equal(data, constant.data)
 
     def may_be_rewired(self, left: Term, right: Term) -> bool:
         """Whether two values of two systems with one use show that another value is read: the other system may need
@@ -331,21 +342,18 @@ def constant_size(term: Term) -> int:
     return 0 if term.data is None else int(term.data.size)
 
 
-def _constant_leaves(term: Term) -> Iterator[Term]:
+def _constant_leaves(term: Term) -> list[Term]:
     """The constants that a result of constants is computed from."""
-    if term.is_leaf:
-        yield term
-    for operand in operands_below(term):
-        yield from _constant_leaves(operand)
+    return [item for item in _terms_below([term]) if item.is_leaf]
 
 
-def _reachable(side: LoweredGraph) -> set[Term]:
-    """The terms of a model's values, and those on the way to them."""
-    reachable: set[Term] = set()
-    pending = list(side.by_value.values())
+def _terms_below(terms: Iterable[Term]) -> dict[Term, None]:
+    """Terms, and those on the way to them."""
+    reached: dict[Term, None] = {}
+    pending = list(terms)
     while pending:
         term = pending.pop()
-        if term not in reachable:
-            reachable.add(term)
+        if term not in reached:
+            reached[term] = None
             pending += operands_below(term)
-    return reachable
+    return reached

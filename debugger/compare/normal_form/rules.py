@@ -157,46 +157,37 @@ def _transpose(builder: TermBuilder, term: Term) -> Term | None:
     return None
 
 
-def _gemm(builder: TermBuilder, term: Term) -> Term | None:
-    if len(term.operands) < 2 or term.operands[0] is None or term.operands[1] is None:
-        return None
-    factors = [
-        builder.transpose(term, operand) if term.attribute(name) else operand
-        for operand, name in zip(term.operands[:2], ("transA", "transB"), strict=True)
-        if operand is not None
+def _factors(builder: TermBuilder, term: Term, *names: str) -> list[Term | None]:
+    """The two factors of a product, transposed as the attributes of these names say."""
+    return [
+        builder.transpose(term, operand) if operand is not None and term.attribute(name) else operand
+        for operand, name in zip(term.operands[:2], names, strict=False)
     ]
+
+
+def _gemm(builder: TermBuilder, term: Term) -> Term | None:
+    if len(term.operands) < 2 or None in term.operands[:2]:
+        return None
+    factors = _factors(builder, term, "transA", "transB")
     bias, alpha, beta = _operand(term, 2), term.attribute("alpha", 1.0), term.attribute("beta", 1.0)
     if alpha != 1 or (beta != 1 and bias is not None):
         # Scaled products stay as they are, with their factors in normal form.
-        scales = {"alpha": alpha, "beta": beta}
-        return (
-            None
-            if term.operator == "scaled product"
-            else builder.derive(term, "scaled product", [*factors, *([] if bias is None else [bias])], **scales)
-        )
+        operands = [*factors, *([] if bias is None else [bias])]
+        return builder.derive(term, "scaled product", operands, alpha=alpha, beta=beta)
     product = builder.derive(term, "MatMul", factors)
     return product if bias is None else builder.derive(term, "+", [product, bias])
 
 
 def _matmul(builder: TermBuilder, term: Term) -> Term | None:
-    flags = term.attribute("transpose_a"), term.attribute("transpose_b")
-    if not any(flags) or len(term.operands) < 2:
-        return builder.derive(term, "MatMul", term.operands) if term.attributes else None
-    factors = [
-        builder.transpose(term, operand) if flag and operand is not None else operand
-        for operand, flag in zip(term.operands, flags, strict=False)
-    ]
-    return builder.derive(term, "MatMul", factors)
+    if not term.attributes:
+        return None
+    return builder.derive(term, "MatMul", _factors(builder, term, "transpose_a", "transpose_b"))
 
 
 def _fused_matmul(builder: TermBuilder, term: Term) -> Term | None:
     if term.attribute("alpha", 1.0) != 1 or term.attribute("transBatchA") or term.attribute("transBatchB"):
         return None
-    factors = [
-        builder.transpose(term, operand) if term.attribute(name) and operand is not None else operand
-        for operand, name in zip(term.operands, ("transA", "transB"), strict=False)
-    ]
-    return builder.derive(term, "MatMul", factors)
+    return builder.derive(term, "MatMul", _factors(builder, term, "transA", "transB"))
 
 
 def _split(builder: TermBuilder, term: Term) -> Term | None:
@@ -286,7 +277,9 @@ def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
         return builder.derive(term, "*", [first, builder.constant(term, np.array(-1, dtype))])
     if second is None or second.data is None or second.data.dtype.kind not in "fi":
         return None
-    return builder.derive(term, "+", [first, builder.constant(second, -second.data)])
+    negated = builder.derive(term, "Neg", [second])
+    negated.data, negated.dtype, negated.shape = -second.data, second.dtype, second.shape
+    return builder.derive(term, "+", [first, negated])
 
 
 def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:

@@ -277,6 +277,14 @@ def test_what_one_model_declares_or_computes_beforehand_is_no_edit(
     assert not edit_script(*models).edits
 
 
+@pytest.mark.parametrize(("rows", "edits"), [(3, []), (4, [EditKind.OPERAND])])
+def test_what_follows_from_a_shape_that_the_other_model_declares_is_no_edit(rows: int, edits: list[EditKind]) -> None:
+    text = "g (float[%s,2] x, int64 z) => (float[k,2] t, int64 y) <int64 o = {0}%s> { t = Exp (x) %s y = Add (z, s) }"
+    left = model(text % ("n", "", "d = Shape (t) s = Gather (d, o)"))
+    right = model(text % ("3", f", int64 s = {{{rows}}}", ""))
+    assert [edit.kind for edit in edit_script(left, right).edits] == edits
+
+
 def test_a_carried_value_that_stays_corresponds_to_one_that_stays() -> None:
     """Here the name is all that tells which of two carried values the other model has left out."""
     text = """g (int64[1] x, int64 n) => (int64[1] y%s) <bool go = {1}, int64[1] one = {%s}, int64[1] two = {2}> {
