@@ -167,14 +167,18 @@ class EditFinder:
         same_attributes = self._alignment.numbers.attributes(left) == self._alignment.numbers.attributes(right)
         return same_attributes and len(parts[0]) == len(parts[1]) and all(map(self._same, *parts))
 
-    def _same_nodes(self, left: Term, right: Term) -> bool:
-        """Whether two nodes are written alike and read the same, though shapes that only one model declares have given
-        them two normal forms."""
+    def _same_nodes(self, left: Term, right: Term, below: Term | None = None) -> bool:
+        """Whether two nodes are written alike and read the same, or ``below``, though shapes that only one model
+        declares have given them two normal forms."""
         a, b = self._written(0, left), self._written(1, right)
         if a is None or b is None or (a.operator, a.index) != (b.operator, b.index):
             return False
         attributes_known = self._same_system or a.operator in ATTRIBUTES_ACROSS_SYSTEMS
-        return attributes_known and bool(a.operands) and not self._changed_attributes(a, b) and self._read_same(a, b)
+        if not (attributes_known and a.operands and len(a.operands) == len(b.operands)):
+            return False
+        operands = zip(a.operands, b.operands, strict=True)
+        read_same = all((below is not None and below in pair) or self._same(*pair) for pair in operands)
+        return read_same and not self._changed_attributes(a, b)
 
     def _written(self, side: int, term: Term) -> Term | None:
         """The term of a node before any rule was applied."""
@@ -184,9 +188,6 @@ class EditFinder:
     def _changed_attributes(self, left: Term, right: Term) -> list[str]:
         a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
         return sorted(name for name in {*a, *b} if a.get(name) != b.get(name))
-
-    def _read_same(self, left: Term, right: Term) -> bool:
-        return len(left.operands) == len(right.operands) and all(map(self._same, left.operands, right.operands))
 
     def _concatenated(self, term: Term) -> Iterator[Term | None]:
         for operand in term.operands:
@@ -363,10 +364,10 @@ class EditFinder:
                 own.append(term)
                 continue
             self._add_changed_node_edit(*pair)
-        bypassed = self._pairs.bypassed_node(side, own, self._values_read(1 - side, reader), target)
-        if bypassed is not None:
-            self._add_changed_node_edit(*((bypassed, own[0]) if side else (own[0], bypassed)))
-        elif own:
+        bypassed = self._pairs.bypassed_nodes(side, own, self._values_read(1 - side, reader), target)
+        for term, other in zip(own, bypassed, strict=False):
+            self._add_changed_node_edit(*((other, term) if side else (term, other)), below=target)
+        if own and not bypassed:
             kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
             left, right = (None, own[0]) if side else (own[0], None)
             detail = ", ".join(dict.fromkeys(_own_name(term) for term in own))
@@ -395,8 +396,9 @@ class EditFinder:
                 return (port.initial_condition,)
         return (port.condition or port.ignored_condition,)
 
-    def _add_changed_node_edit(self, left: Term, right: Term) -> None:
-        """The edit of two nodes, of which one became a term more, unless they are written alike."""
+    def _add_changed_node_edit(self, left: Term, right: Term, below: Term | None = None) -> None:
+        """The edit of two nodes, of which one became a term more, unless they are written alike. ``below``: what one of
+        them gives, and those below it."""
         nodes = [side.source_node(term.node) for side, term in zip(self._pairs.sides, (left, right), strict=True)]
         kind, detail = EditKind.OPERATOR, ""
         if isinstance(nodes[0], Operation) and isinstance(nodes[1], Operation):
@@ -406,7 +408,7 @@ class EditFinder:
                 if a is not None and b is not None and a.is_constant and b.is_constant:
                     self._constant(a, b, (left, right))
                     return
-            if self._same_nodes(left, right):
+            if self._same_nodes(left, right, below):
                 return
             names, constants = self._alignment.changed_attributes(nodes[0], nodes[1]), list[tuple[Term, Term]]()
             written, other = self._written(0, left), self._written(1, right)

@@ -330,7 +330,7 @@ class ModelAlignment(AlignedModels):
         fit = type_fit_score(left.outer, right.outer)
         a, b = self._left(left.outer), self._right(right.outer)
         same = not changed_slice_fields(left, right, (a.shape, b.shape))
-        read = self._read_alike(self._left(left.inner), self._right(right.inner))
+        read = self.read_alike(left.inner, right.inner)
         # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
         weight = 2.0 if a.is_constant else 3.0
         return None if fit is None else fit + weight * self.pairs.corresponds(a, b) + 2.6 * same + 2.5 * read
@@ -354,10 +354,10 @@ class ModelAlignment(AlignedModels):
             self._pair(lefts.outer[scan], rights.outer[other])
             self._add_end(lefts.inner[scan], rights.inner[other], ("loop", id(pair.left), "scan", k))
 
-    def _read_alike(self, left: Term, right: Term) -> bool:
-        """Whether something reads both terms, or neither."""
+    def read_alike(self, left: Value, right: Value) -> bool:
+        """Whether something reads both values, or neither."""
         read = self.pairs.read_terms
-        return (left in read) is (right in read)
+        return (self._left(left) in read) is (self._right(right) in read)
 
     def _same_uses(self, left: Term, right: Term) -> bool:
         """Whether some reader of one term corresponds to one of the other, at the same operand."""
@@ -384,7 +384,7 @@ class ModelAlignment(AlignedModels):
         def fit(a: object, b: object) -> float | None:
             uses = self._same_uses(lefts.outer[a], rights.outer[b])
             position = positions[0][a] == positions[1][b]  # type: ignore[index]
-            same, read = same_edge(a, b), self._read_alike(lefts.outer[a], rights.outer[b])
+            same, read = same_edge(a, b), self.read_alike(a.outer, b.outer)  # type: ignore[attr-defined]
             return 2.0 * same + 1.5 * uses + 0.5 * position + read if same or uses or position else None
 
         lasts = best_matches(
@@ -418,7 +418,8 @@ class _EdgeSimilarity:
         decisive = same_color or not self._used_elsewhere(exact, left, right)
         same_uses = decisive and self._uses[0].get(left) == self._uses[1].get(right) is not None
         rivals = same_color and same_initial and self._used_elsewhere(initial, left, right)
-        return (fits[0] or 0.0) + same_initial + 2.0 * same_color + same_uses - 1.5 * rivals
+        read = self._alignment.read_alike(left.param, right.param)
+        return (fits[0] or 0.0) + same_initial + 2.0 * same_color + same_uses + read - 1.5 * rivals
 
     def _initial(self, side: int, edge: BackEdge) -> Term:
         outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial

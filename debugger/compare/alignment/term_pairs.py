@@ -219,15 +219,14 @@ class TermPairs:
                 return [(b, a) if side else (a, b) for a, b in changed]
         return []
 
-    def bypassed_node(self, side: int, path: Sequence[Term], read: Iterable[Value | None], target: Term) -> Term | None:
-        """The counterpart of the node on a path that one model alone seems to have: a node of that operator between
-        ``target`` and what the other model reads that has no effect there, such as a Slice of the whole. None if there
-        is none. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
-        if len(path) != 1 or path[0].node is None:
-            return None
+    def bypassed_nodes(self, side: int, path: Sequence[Term], read: Iterable[Value | None], target: Term) -> list[Term]:
+        """The counterparts of the nodes on a path that one model alone seems to have: nodes of those operators between
+        ``target`` and what the other model reads that have no effect there, such as a Slice of the whole. Empty if
+        one is missing. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
         nodes = self.nodes_without_effect(1 - side, read, target)
-        like = (item for item in nodes if item.node is not None and item.node.op_type == path[0].node.op_type)
-        return next(like, None)
+        operators = ("" if term.node is None else term.node.op_type for term in path)
+        found = [next((item for item in nodes if item.node and item.node.op_type == name), None) for name in operators]
+        return [item for item in found if item is not None] if None not in found else []
 
     def nodes_without_effect(self, side: int, read: Iterable[Value | None], target: Term) -> Iterator[Term]:
         """The nodes between a term and the values that are read in its place, last one first, as they are written."""

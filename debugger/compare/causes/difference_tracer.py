@@ -322,7 +322,8 @@ class DifferenceTracer:
             extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
             remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
-        bypassed = self._pairs.bypassed_node(side, path[:-1], self._values_read(1 - side, reader), pair[1 - side])
+        nodes_there = self._pairs.bypassed_nodes(side, path[:-1], self._values_read(1 - side, reader), pair[1 - side])
+        bypassed = next(iter(nodes_there), None)
         if bypassed is not None and path[0].node is not None and bypassed.node is not None:
             own = (bypassed, path[0]) if side else (path[0], bypassed)
             nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)

@@ -10,7 +10,7 @@ import pytest
 
 import loopdbg
 from cli_runner import save_text_model
-from equivalent_models import TRANSFORMATIONS
+from equivalent_models import TRANSFORMATIONS, compare_pair
 from ir_builder import IrNetBuilder
 from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
 from loopdbg.debugger.compare.alignment.edit_script import edit_script
@@ -539,18 +539,43 @@ def test_a_changed_constant_of_which_a_converter_made_copies_is_one_edit() -> No
     assert (edit.kind, edit.left_name, len(edit.places)) == (EditKind.CONSTANT, "k", 2)
 
 
-def test_a_slice_of_the_whole_in_another_system_is_the_slice_of_unknown_rows(tmp_path: Path) -> None:
+def test_slices_of_the_whole_in_another_system_are_the_slices_of_unknown_rows(tmp_path: Path) -> None:
     """The arguments of OpenVINO's Slice have another order, and the shape is known in the IR alone."""
     net = IrNetBuilder()
-    x = net.parameter("2", name="x")
-    bounds = [net.constant(np.int64([number]), name=f"bound{k}") for k, number in enumerate((0, 4, 1, 0))]
-    whole = net.layer("Slice", [x, *bounds], version="opset8", shape="2", name="s")
-    net.result(net.layer("ReLU", [whole], shape="2", name="y"))
+    part = net.parameter("2", name="x")
+    for name in "st":
+        bounds = [net.constant(np.int64([number]), name=f"{name}{k}") for k, number in enumerate((0, 4, 1, 0))]
+        part = net.layer("Slice", [part, *bounds], version="opset8", shape="2", name=name)
+    net.result(net.layer("ReLU", [part], shape="2", name="y"))
     right = loopdbg.load(net.save(tmp_path))
-    text = """g (float[n] x) => (float[m] y) <int64[1] begin = {0}, int64[1] end = {4}, int64[1] axis = {0}> {
-      s = Slice (x, begin, end, axis)  y = Relu (s)
+    text = """g (float[n] x) => (float[m] y) <int64[1] begin = {%d}, int64[1] from = {0}, int64[1] end = {4}> {
+      s = Slice (x, begin, end)  t = Slice (s, from, end)  y = Relu (t)
     }"""
-    assert edit_script(model(text), right).edits == ()
+    assert not edit_script(model(text % 0), right).edits
+    (edit,) = edit_script(model(text % 1), right).edits
+    assert (edit.kind, edit.left_name, edit.detail) == (EditKind.ATTRIBUTE, "s", "starts")
+
+
+def test_a_carried_value_that_is_read_corresponds_to_one_that_is_read() -> None:
+    """The other model lacks one that nothing reads, and which begins with what this one begins with there."""
+    text = """g (float x, float w, int64 n) => (float y) {
+      y%s = Loop (n, , w, %s) <body = step (int64 i, bool c, float p3, %s) => (bool c2, float a, %s) {
+        c2 = Identity (c)  a = Identity (p5)  b = Identity (p3)  d = Identity (p3)
+      }>
+    }"""
+    left = model(text % (", u, v", "w, x", "float p5, float p7", "float b, float d"))
+    (edit,) = edit_script(left, model(text % (", u", "x", "float p5", "float b"))).edits
+    assert (edit.kind, edit.left_name) == (EditKind.INITIAL_VALUE, "p5")
+
+
+def test_a_sum_that_became_a_difference_is_an_operator_across_systems(tmp_path: Path) -> None:
+    net = IrNetBuilder()
+    difference = net.layer("Subtract", [net.parameter("2", name="x"), net.constant(F32([3, 5]), name="k")], shape="2")
+    net.result(net.layer("Exp", [difference], shape="2", name="y"))
+    left = model("g (float[2] x) => (float[2] y) <float[2] k = {3, 5}> { s = Add (x, k) y = Exp (s) }")
+    result = compare_pair(left, loopdbg.load(net.save(tmp_path)), {"x": F32([1, 2])})
+    assert [(item.kind, item.name) for item in result.static_differences] == [("operator", "s")]
+    assert result.cause is not None and result.cause.source is None
 
 
 def test_a_carried_value_that_holds_the_condition_by_coincidence_is_none() -> None:
