@@ -141,9 +141,7 @@ class EditFinder:
         self._place = self._value_place(left, right)
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not (
-            self._same(left, right) or self._have_same_concatenated_parts(left, right) or self._same_nodes(left, right)
-        ):
+        elif not (self._same(left, right) or self._same_nodes(left, right)):
             self._compare_operations(left, right)
         self._pairs.identify(left, right)
 
@@ -159,13 +157,13 @@ class EditFinder:
                 values[1 - side] = twin.value
         return EditPlace("value", values[0], values[1])
 
-    def _have_same_concatenated_parts(self, left: Term, right: Term) -> bool:
-        """Whether two terms concatenate the same, of which one side concatenates some beforehand."""
-        if not left.operator == right.operator == "Concat":
-            return False
-        parts = [list(self._concatenated(term)) for term in (left, right)]
-        same_attributes = self._alignment.numbers.attributes(left) == self._alignment.numbers.attributes(right)
-        return same_attributes and len(parts[0]) == len(parts[1]) and all(map(self._same, *parts))
+    def _operand_pairs(self, left: Term, right: Term) -> list[tuple[Term | None, Term | None]]:
+        """The operands of two terms; what two terms concatenate, of which one side concatenates some beforehand."""
+        if left.operator == right.operator == "Concat" and not self._changed_attributes(left, right):
+            parts = [list(self._concatenated(term)) for term in (left, right)]
+            if len(parts[0]) == len(parts[1]):
+                return list(zip(*parts, strict=True))
+        return list(self._pairs.operand_pairs(left, right))
 
     def _same_nodes(self, left: Term, right: Term, below: Term | None = None) -> bool:
         """Whether two nodes are written alike and read the same, or ``below``, though shapes that only one model
@@ -206,7 +204,7 @@ class EditFinder:
             self._compare_attributes(left, right)
         # A condition that is tested before an iteration reads what is carried, otherwise the results.
         is_shifted = left.node in self._shifted and left.operator == right.operator
-        for k, (a, b) in enumerate(self._pairs.operand_pairs(left, right)):
+        for k, (a, b) in enumerate(self._operand_pairs(left, right)):
             if not is_shifted or (a is not None and b is not None and a.is_constant and b.is_constant):
                 self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
         if left.is_constant and right.is_constant and self._computes_same(left, right):

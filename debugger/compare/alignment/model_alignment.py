@@ -343,7 +343,7 @@ class ModelAlignment(AlignedModels):
         def fit(a: object, b: object) -> float | None:
             types = type_fit_score(a.result, b.result)  # type: ignore[attr-defined]
             same = self.pairs.corresponds(lefts.inner[a], rights.inner[b])
-            uses = self._same_uses(lefts.outer[a], rights.outer[b])
+            uses = self.pairs.share_use(lefts.outer[a], rights.outer[b])
             position = positions[0][a] == positions[1][b]  # type: ignore[index]
             return None if types is None else types + 2.0 * same + 1.5 * uses + 0.5 * position
 
@@ -358,14 +358,6 @@ class ModelAlignment(AlignedModels):
         """Whether something reads both values, or neither."""
         read = self.pairs.read_terms
         return (self._left(left) in read) is (self._right(right) in read)
-
-    def _same_uses(self, left: Term, right: Term) -> bool:
-        """Whether some reader of one term corresponds to one of the other, at the same operand."""
-        others = set(self.pairs.users(right))
-        return any(
-            ((self.pairs.twins.get(user, user) if isinstance(user, Term) else user), position) in others
-            for user, position in self.pairs.users(left)
-        )
 
     def _match_last_values(self, pair: LoopAlignment) -> None:
         """Pair last values: those of one carried value, then by use and position."""
@@ -382,7 +374,7 @@ class ModelAlignment(AlignedModels):
             return edges.get(edge) is other
 
         def fit(a: object, b: object) -> float | None:
-            uses = self._same_uses(lefts.outer[a], rights.outer[b])
+            uses = self.pairs.share_use(lefts.outer[a], rights.outer[b])
             position = positions[0][a] == positions[1][b]  # type: ignore[index]
             same, read = same_edge(a, b), self.read_alike(a.outer, b.outer)  # type: ignore[attr-defined]
             return 2.0 * same + 1.5 * uses + 0.5 * position + read if same or uses or position else None

@@ -64,7 +64,7 @@ class TermPairs:
     def constants(self) -> tuple[dict[Hashable, Term], ...]:
         """By side, what identifies a constant, with its term."""
         return tuple(
-            {self.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
+            {self.numbers.constant_key(term): term for term in (*side.constants, *side.terms) if term.is_constant}
             for side in (self.left, self.right)
         )
 
@@ -108,6 +108,11 @@ class TermPairs:
         """Record that a port reads a term; equal readers and positions correspond."""
         if term is not None:
             self._users.setdefault(term, []).append((reader, position))
+
+    def share_use(self, left: Term, right: Term) -> bool:
+        """Whether some reader of one term corresponds to one of the other, at the same operand."""
+        uses = {(self.twins.get(user, user) if isinstance(user, Term) else user, k) for user, k in self.users(left)}
+        return not uses.isdisjoint(self.users(right))
 
     def corresponds(self, left: Term | None, right: Term | None) -> bool:
         """Whether two terms are paired, or provably the same."""
@@ -179,12 +184,15 @@ class TermPairs:
 
     def is_other_constant(self, left: Term, right: Term) -> bool:
         """Whether two constants are two of one model, of which each model reads another one, rather than one with other
-        numbers: both models have both, or one has both and the name or the size excludes a coincidence."""
+        numbers: both models have both, or one has both and the name or the size excludes a coincidence, or the right
+        one still reads the left constant elsewhere."""
         if term_name(left) == term_name(right):
             return False
         if any(self.twins.get(term, other) is not other for term, other in ((left, right), (right, left))):
             return True
         in_right = self.constants[1].get(self.numbers.constant_key(left))
+        if in_right is not None and self.share_use(left, in_right):
+            return True
         in_left = self.constants[0].get(self.numbers.constant_key(right))
         if in_right is not None and in_left is not None:
             return True

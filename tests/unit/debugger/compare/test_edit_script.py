@@ -591,3 +591,16 @@ def test_a_carried_value_that_holds_the_condition_by_coincidence_is_none() -> No
     right = TRANSFORMATIONS["openvino"](proto(text % "b0, a0"), SeededChoices(0))
     edits = edit_script(model(text % "a0, b0"), right).edits
     assert [(edit.kind, edit.left_name) for edit in edits] == [(EditKind.OUTPUT_ORDER, name) for name in "ab"]
+
+
+def test_a_constant_that_is_still_read_elsewhere_has_not_changed() -> None:
+    text = "g (float x) => (float y, float z) <float c1 = {5}%s> { y = Mul (x, c1) z = Add (x, %s) }"
+    (edit,) = edit_script(model(text % ("", "c1")), model(text % (", float c2 = {3}", "c2"))).edits
+    assert (edit.kind, edit.left_name) == (EditKind.OPERAND, "z")
+
+
+def test_a_part_of_what_one_model_concatenates_in_two_steps_is_one_edit() -> None:
+    text = "g (float[2] x, float[2] w) => (float[6] y) { %s }"
+    left = model(text % "t = Concat <axis = 0> (x, w) y = Concat <axis = 0> (w, t)")
+    (edit,) = edit_script(left, model(text % "u = Neg (w) y = Concat <axis = 0> (w, x, u)")).edits
+    assert (edit.kind, edit.right_name) == (EditKind.NODE_ADDED, "u")
