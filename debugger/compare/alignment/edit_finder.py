@@ -15,6 +15,7 @@ from typing import Any
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
+from ..normal_form.operator_normalization import canonical_operator
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import ATTRIBUTES_ACROSS_SYSTEMS, changed_slice_fields
@@ -267,6 +268,9 @@ class EditFinder:
                     left, right, reader, texts
                 ):
                     return
+                if self._negated_by_operator(left, right, reader):
+                    self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
+                    return
                 if not self._pairs.is_other_constant(left, right):
                     self._constant(left, right, reader)
                     return
@@ -295,6 +299,18 @@ class EditFinder:
             read.append([value for value in values if value is not None and side.by_value.get(value) is term])
         alone = len(read[0]) == len(read[1]) and all(len(set(values)) == 1 for values in read)
         return (read[0][0], read[1][0]) if alone else None
+
+    def _negated_by_operator(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+        """Whether a constant is negated since its readers differ: a converter writes x - 2 as x + -2."""
+        a, b = left.data, right.data
+        nodes = [term.node for term in reader]
+        if a is None or b is None or nodes[0] is None or nodes[1] is None:
+            return False
+        if canonical_operator(nodes[0]) == canonical_operator(nodes[1]):
+            return False
+        return describe_constant_relation(a, b) == "the same, negated" or (
+            a.size == b.size == 1 and bool(a.item() == -b.item())
+        )
 
     def _follows_from_constants(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Edits of the constants that one model computes with and the other has folded, if these are why a result
@@ -421,7 +437,8 @@ class EditFinder:
                 return
             elif counts[0] != counts[1]:
                 kind = EditKind.OPERAND
-        self._add(kind, left, right, ("node", left, right), detail)
+        key = (left, right) if kind is EditKind.OPERATOR else ("node", left, right)
+        self._add(kind, left, right, key, detail)
 
     def _changed_constants(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
         """The pairs of constants in which the operands of two terms differ; none if others differ, too."""
@@ -438,15 +455,19 @@ class EditFinder:
         a, b = left.trip_count, right.trip_count
         texts = trip_count_text(pair.left, left), trip_count_text(pair.right, right)
         self._place = EditPlace("trip count", pair.left, pair.right)
+        both = pair.left, pair.right
         computed = any(term is not None and not term.is_constant and not term.is_leaf for term in (a, b))
         if computed and not self._same_system:
-            pass  # systems differ in the type and range of a trip count
+            # Systems differ in the type and range of a trip count, but a number is none that is computed.
+            known = a is not None and b is not None and a.is_constant is not b.is_constant
+            is_changed = known and not self._pairs.equal_by_declared_shape(a, b)  # type: ignore[arg-type]
         elif a is not None and b is not None:
-            self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names, texts)
-        elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
-            self._add(
-                EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", (pair.left, pair.right), loop_names, texts
-            )
+            self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", both, loop_names, texts)
+            is_changed = False
+        else:
+            is_changed = self._same_system and (a is not b or pair.left.fixed_trips != pair.right.fixed_trips)
+        if is_changed:
+            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", both, loop_names, texts)
         self._compare_conditions(pair, reader)
         for port, other in ((p, o) for p, o, _ in pair.slices):
             self._place = EditPlace("slice", port, other)

@@ -604,3 +604,15 @@ def test_a_part_of_what_one_model_concatenates_in_two_steps_is_one_edit() -> Non
     left = model(text % "t = Concat <axis = 0> (x, w) y = Concat <axis = 0> (w, t)")
     (edit,) = edit_script(left, model(text % "u = Neg (w) y = Concat <axis = 0> (w, x, u)")).edits
     assert (edit.kind, edit.right_name) == (EditKind.NODE_ADDED, "u")
+
+
+def test_a_number_is_no_computed_trip_count_in_another_system() -> None:
+    pytest.importorskip("openvino")
+    text = """g (int64 n, float x) => (float y) <int64 k = {4}, bool go = {1}> {
+      m = Mod (n, k)
+      y = Loop (%s, go, x) <body = step (int64 i, bool c, float h) => (bool c2, float h2) {
+        c2 = Identity (c)  h2 = Exp (h)
+      }>
+    }"""
+    right = TRANSFORMATIONS["openvino"](proto(text % "k"), SeededChoices(0))
+    assert [edit.kind for edit in edit_script(model(text % "m"), right).edits] == [EditKind.TRIP_COUNT]
