@@ -372,7 +372,7 @@ class EditFinder:
             node = graph.source_node(term.node)
             if node is not None and node is graph.source_node(below.node):
                 pair = (target, below) if side else (below, target)
-            elif node is not None and term is not reader[side] and node is graph.source_node(reader[side].node):
+            elif node is not None and reader[side] not in terms and node is graph.source_node(reader[side].node):
                 pair = reader
             else:
                 own.append(term)

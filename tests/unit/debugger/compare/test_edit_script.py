@@ -616,3 +616,9 @@ def test_a_number_is_no_computed_trip_count_in_another_system() -> None:
     }"""
     right = TRANSFORMATIONS["openvino"](proto(text % "k"), SeededChoices(0))
     assert [edit.kind for edit in edit_script(model(text % "m"), right).edits] == [EditKind.TRIP_COUNT]
+
+
+def test_an_omitted_gemm_that_is_an_output_is_one_edit() -> None:
+    text = "g (float[1,1] x, float[1,1] w, float[1,1] b) => (float[1,1] y, float[1,1] z) { y = Neg (x) %s }"
+    left, right = model(text % "z = Gemm (x, w, b)"), model(text % "z = Identity (w)")
+    assert [edit.kind for edit in edit_script(left, right).edits] == [EditKind.NODE_OMITTED]
