@@ -233,8 +233,10 @@ class TermPairs:
         one is missing. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
         nodes = self.nodes_without_effect(1 - side, read, target)
         operators = ("" if term.node is None else term.node.op_type for term in path)
-        found = [next((item for item in nodes if item.node and item.node.op_type == name), None) for name in operators]
-        return [item for item in found if item is not None] if None not in found else []
+        matches = [
+            next((item for item in nodes if item.node and item.node.op_type == name), None) for name in operators
+        ]
+        return [item for item in matches if item is not None] if None not in matches else []
 
     def nodes_without_effect(self, side: int, read: Iterable[Value | None], target: Term) -> Iterator[Term]:
         """The nodes between a term and the values that are read in its place, last one first, as they are written."""
