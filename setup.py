@@ -62,7 +62,7 @@ DIRECTIVES = {
 }
 
 
-def included(source: str, folders: Iterable[str]) -> set[str]:
+def included_headers(source: str, folders: Iterable[str]) -> set[str]:
     """The headers that a C file includes and those that they include, as far as they lie beside them or in ``folders``.
 
     Of what Cython wrote it is exact: a ``cdef extern from`` of the module or of what it cimports is an #include there.
@@ -119,7 +119,7 @@ class BuildExtensions(build_ext):
         """The object of a C file without Python, made where the file, or one of its headers, is newer."""
         folder = f"{BUILD}/objects"
         [made] = self.compiler.object_filenames([source], output_dir=folder)
-        if newer_group(["setup.py", source, *included(source, FOLDERS)], made):
+        if newer_group(["setup.py", source, *included_headers(source, FOLDERS)], made):
             self.compiler.compile(
                 [source],
                 output_dir=folder,
@@ -170,7 +170,7 @@ def extensions() -> list[Extension]:
     for module in modules:
         module.extra_compile_args = [*ARGUMENTS, *optimisation(module.sources[0])]
         module.include_dirs += [numpy.get_include(), *FOLDERS]
-        module.depends += ["setup.py", *sorted(included(module.sources[0], FOLDERS))]
+        module.depends += ["setup.py", *sorted(included_headers(module.sources[0], FOLDERS))]
     return modules
 
 

@@ -33,7 +33,7 @@ def compiler() -> str | None:
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
+def _compiled_library() -> ctypes.CDLL:
     """All twins, compiled into a temporary folder: the loaded library needs no file.
 
     Raises:
@@ -51,25 +51,25 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(target))
 
 
-def _function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
-    function = getattr(_library(), name)
+def _typed_function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    function = getattr(_compiled_library(), name)
     function.restype, function.argtypes = result, arguments
     return function  # type: ignore[no-any-return]
 
 
-def _numbers(inputs: Inputs, *names: str) -> list[int | float]:
+def _input_numbers(inputs: Inputs, *names: str) -> list[int | float]:
     return [inputs[name].item() for name in names]
 
 
 def _scalar(inputs: Inputs) -> _Run:
-    call = _function("scalar", _float, _int64, *[_float] * 4)
-    arguments = _numbers(inputs, "M", "v0", "a", "b", "limit")
+    call = _typed_function("scalar", _float, _int64, *[_float] * 4)
+    arguments = _input_numbers(inputs, "M", "v0", "a", "b", "limit")
     return lambda: {"v_last": f32(call(*arguments))}
 
 
 def _scalar_scan(inputs: Inputs) -> _Run:
-    call = _function("scalar_scan", _float, _int64, *[_float] * 4, _pointer, _pointer)
-    arguments = _numbers(inputs, "M", "v0", "a", "b", "limit")
+    call = _typed_function("scalar_scan", _float, _int64, *[_float] * 4, _pointer, _pointer)
+    arguments = _input_numbers(inputs, "M", "v0", "a", "b", "limit")
 
     def run() -> Outputs:
         vs, count = np.empty(int(arguments[0]), np.float32), i64(0)
@@ -80,14 +80,14 @@ def _scalar_scan(inputs: Inputs) -> _Run:
 
 
 def _collatz(inputs: Inputs) -> _Run:
-    call = _function("collatz", _int64, _int64, _int64, _int64)
-    arguments = _numbers(inputs, "M", "start", "addend")
+    call = _typed_function("collatz", _int64, _int64, _int64, _int64)
+    arguments = _input_numbers(inputs, "M", "start", "addend")
     return lambda: {"n_last": i64(call(*arguments))}
 
 
 def _mandelbrot(inputs: Inputs) -> _Run:
-    call = _function("mandelbrot", None, _int64, _int64, _pointer)
-    side, limit = _numbers(inputs, "side", "limit")
+    call = _typed_function("mandelbrot", None, _int64, _int64, _pointer)
+    side, limit = _input_numbers(inputs, "side", "limit")
 
     def run() -> Outputs:
         counts: Array = np.empty(int(side) ** 2, np.int64)
@@ -98,8 +98,8 @@ def _mandelbrot(inputs: Inputs) -> _Run:
 
 
 def _heat(inputs: Inputs) -> _Run:
-    call = _function("heat", ctypes.c_int, _int64, _pointer, _int64, _float, _float)
-    trips, k, tol = _numbers(inputs, "M", "k", "tol")
+    call = _typed_function("heat", ctypes.c_int, _int64, _pointer, _int64, _float, _float)
+    trips, k, tol = _input_numbers(inputs, "M", "k", "tol")
 
     def run() -> Outputs:
         u = inputs["u0"].copy()

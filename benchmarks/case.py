@@ -53,7 +53,7 @@ def parse(text: str, weights: Mapping[str, Array] | None = None) -> onnx.ModelPr
     return model
 
 
-def trip_count_text(count: int) -> dict[str, Array]:
+def trip_count_inputs(count: int) -> dict[str, Array]:
     """Return trip count and condition as initializers: every runtime can know the length of the sequence."""
     return {"M": i64(count), "cond": np.array(True)}
 

@@ -7,10 +7,10 @@ import functools
 import numpy as np
 import onnx
 
-from case import Array, BenchmarkCase, Inputs, i64, parse, trip_count_text, uniform, weight
+from case import Array, BenchmarkCase, Inputs, i64, parse, trip_count_inputs, uniform, weight
 
 
-def _lstm_layer(n: int, source: str, hidden: int) -> str:
+def _lstm_layer_text(n: int, source: str, hidden: int) -> str:
     """The text of LSTM layer ``n`` as a Loop over the rows of ``source``, gates in the order i, o, f, c."""
     row = f"float[1,{hidden}]"
     return f"""
@@ -60,10 +60,10 @@ def lstm(features: int = 512, hidden: int = 256, iterations: int = 500) -> Bench
         text = f"""
             lstm (float[{iterations},1,{features}] X, float[1,{hidden}] h0, float[1,{hidden}] c0)
                 => (float[n,1,{hidden}] h1_rows, float[1,{hidden}] h1_last, float[1,{hidden}] c1_last) {{
-              {_lstm_layer(1, "X", hidden)}
+              {_lstm_layer_text(1, "X", hidden)}
             }}
         """
-        return parse(text, trip_count_text(iterations) | _lstm_weights(1, features, hidden))
+        return parse(text, trip_count_inputs(iterations) | _lstm_weights(1, features, hidden))
 
     inputs = functools.partial(_lstm_inputs, features, hidden, iterations)
     description = f"by nodes, input {features}, hidden {hidden}, batch 1: MatMul, Add, Split, Sigmoid, Tanh, Mul"
@@ -77,11 +77,13 @@ def two_lstm(hidden: int = 256, steps: int = 200) -> BenchmarkCase:
         text = f"""
             two_lstm (float[{steps},1,{hidden}] X, float[1,{hidden}] h0, float[1,{hidden}] c0)
                 => (float[n,1,{hidden}] h2_rows, float[1,{hidden}] h2_last, float[1,{hidden}] c2_last) {{
-              {_lstm_layer(1, "X", hidden)}
-              {_lstm_layer(2, "h1_rows", hidden)}
+              {_lstm_layer_text(1, "X", hidden)}
+              {_lstm_layer_text(2, "h1_rows", hidden)}
             }}
         """
-        return parse(text, trip_count_text(steps) | _lstm_weights(1, hidden, hidden) | _lstm_weights(2, hidden, hidden))
+        return parse(
+            text, trip_count_inputs(steps) | _lstm_weights(1, hidden, hidden) | _lstm_weights(2, hidden, hidden)
+        )
 
     inputs = functools.partial(_lstm_inputs, hidden, hidden, steps)
     description = f"two layers, each a Loop of {steps} steps, hidden {hidden}; the second reads the first's scan output"
@@ -135,7 +137,7 @@ def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> B
             "b": uniform(104, 3 * hidden, low=-0.25, high=0.25),
             "to_logits": to_logits,
         }
-        return parse(text, trip_count_text(iterations) | weights)
+        return parse(text, trip_count_inputs(iterations) | weights)
 
     def inputs() -> Inputs:
         return {"token0": i64(1), "h0": uniform(106, 1, hidden)}

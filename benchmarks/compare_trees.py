@@ -84,7 +84,7 @@ def main() -> int:
         parser.error(str(error.args[0]))
     except ImportError as error:
         parser.error(f"--real exports models from PyTorch, and {error.name} is not installed: pip install '.[real]'")
-    print("\n".join(["", *_summary(rows)]))
+    print("\n".join(["", *_summary_lines(rows)]))
     return 0 if all(row.is_acceptable for row in rows) else 1
 
 
@@ -103,7 +103,7 @@ def _compare_models(options: argparse.Namespace, trees: tuple[Path, Path]) -> li
             _real_models(options.real, Path(folder)) if real else _loop_benchmarks(options.case, Path(folder))
         ):
             rows.append(_compare_model(name, model, inputs, trees, options.pairs))
-            print(_line(rows[-1]), flush=True)
+            print(_comparison_line(rows[-1]), flush=True)
             if options.json:
                 options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     return rows
@@ -181,8 +181,8 @@ def _measure_pair(model: Path, inputs: Path, trees: tuple[Path, Path], swapped: 
         best = [math.inf, math.inf]
         for turn in range(turns):
             for k in (0, 1) if (turn % 2 == 1) == swapped else (1, 0):
-                processes[k].move(turn)
-                best[k] = min(best[k], processes[k].ask(runs[k])["seconds"] / runs[k])
+                processes[k].pin_to_processor(turn)
+                best[k] = min(best[k], processes[k].time_runs(runs[k])["seconds"] / runs[k])
         return best[0] * 1e6, best[1] * 1e6, first[0]["bits"] == first[1]["bits"]
     finally:
         for process in processes:
@@ -205,13 +205,13 @@ class _TreeProcess:
             encoding="utf-8",
         )
 
-    def move(self, turn: int) -> None:
+    def pin_to_processor(self, turn: int) -> None:
         """Pin the process to one processor, if the system supports it."""
         if hasattr(os, "sched_setaffinity"):
             processors = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(self.process.pid, {processors[turn % len(processors)]})
 
-    def ask(self, runs: int) -> Any:
+    def time_runs(self, runs: int) -> Any:
         assert self.process.stdin
         self.process.stdin.write(f"{runs}\n")
         self.process.stdin.flush()
@@ -275,7 +275,7 @@ for line in sys.stdin:
 """
 
 
-def _line(row: TreeComparison) -> str:
+def _comparison_line(row: TreeComparison) -> str:
     if row.failed:
         return f"{row.model:<38}{row.failed}"
     own, other = (sum(pair[k] for pair in row.pairs) / len(row.pairs) for k in (0, 1))
@@ -283,7 +283,7 @@ def _line(row: TreeComparison) -> str:
     return f"{row.model:<38}{own:>12.4g}{other:>12.4g}{row.speed_ratio:>8.2f}{notes}"
 
 
-def _summary(rows: Sequence[TreeComparison]) -> list[str]:
+def _summary_lines(rows: Sequence[TreeComparison]) -> list[str]:
     measured = [row for row in rows if not row.failed]
     lines = [f"{len(rows)} models, {len(rows) - len(measured)} not run."]
     if measured:

@@ -35,12 +35,12 @@ DRAWING_PATHS = ("tui/widgets/", "tui/render/", "debugger/describe/", "debugger/
 def count_calls(calls: Counter[CodeType]) -> Iterator[None]:
     """Count the calls of Python functions in this thread."""
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
+    def count_call(frame: FrameType, event: str, _: Any) -> None:
         # Bodies of modules and of classes run once, when they are imported.
         if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             calls[frame.f_code] += 1
 
-    sys.setprofile(note)
+    sys.setprofile(count_call)
     try:
         yield
     finally:
@@ -60,7 +60,7 @@ def calls_by_file(calls: Counter[CodeType]) -> Counter[str]:
     return counts
 
 
-async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[CodeType], Counter[CodeType]]:
+async def calls_of_key_press(model: Path, key: str, before: int = 2) -> tuple[Counter[CodeType], Counter[CodeType]]:
     """Return the calls of a key press in the threads of the screen and of the session, after ``before`` earlier
     presses, which import modules."""
     import numpy as np
@@ -125,19 +125,19 @@ def calls_of_editor_stop(model: Path) -> Counter[CodeType]:
     messages, calls = Messages(), Counter[CodeType]()
     adapter = DapAdapter(messages, lambda _: session)
 
-    def ask(command: str, **arguments: Any) -> Any:
+    def send_request(command: str, **arguments: Any) -> Any:
         adapter._handle_request({"seq": 0, "command": command, "arguments": arguments})
         return messages.sent[-1].get("body")
 
     def step() -> None:
         messages.stopped.clear()
-        ask("next", threadId=1)
+        send_request("next", threadId=1)
         assert messages.stopped.wait(10.0)
-        for frame in ask("stackTrace", threadId=1)["stackFrames"][:1]:
-            for scope in ask("scopes", frameId=frame["id"])["scopes"]:
-                ask("variables", variablesReference=scope["variablesReference"])
+        for frame in send_request("stackTrace", threadId=1)["stackFrames"][:1]:
+            for scope in send_request("scopes", frameId=frame["id"])["scopes"]:
+                send_request("variables", variablesReference=scope["variablesReference"])
 
-    ask("launch", program=str(model))
+    send_request("launch", program=str(model))
     step()
     with count_calls(calls):
         # The session moves in a thread of its own.
@@ -213,7 +213,7 @@ def lines(names: Sequence[str] = MODELS) -> list[str]:
     ]
     for name in names:
         for key in "sn":
-            screen_calls, session_calls = asyncio.run(calls_of(SAMPLES / name, key))
+            screen_calls, session_calls = asyncio.run(calls_of_key_press(SAMPLES / name, key))
             screen, session = calls_by_file(screen_calls), calls_by_file(session_calls)
             files = {*screen, *session}
             others = [path for path in files if not path.startswith(DRAWING_PATHS)]

@@ -43,9 +43,9 @@ def cost_line(name: str) -> str:
         start = time.monotonic()
         while time.monotonic() - start < WARM_UP_SECONDS:
             way()
-    repeats = max(1, round(TURN_SECONDS / max(_seconds(ways[0], 1), 1e-6)))
+    repeats = max(1, round(TURN_SECONDS / max(_time_runs(ways[0], 1), 1e-6)))
     # In turn, so that other work on this machine slows all.
-    rounds = [[_seconds(way, repeats) / repeats for way in ways] for _ in range(ROUNDS)]
+    rounds = [[_time_runs(way, repeats) / repeats for way in ways] for _ in range(ROUNDS)]
     plain, measured, accumulated = (min(column) for column in zip(*rounds, strict=True))
     coverage = single.coverage
     return (
@@ -54,7 +54,7 @@ def cost_line(name: str) -> str:
     )
 
 
-def _seconds(run: Callable[[], object], repeats: int) -> float:
+def _time_runs(run: Callable[[], object], repeats: int) -> float:
     start = time.process_time()
     for _ in range(repeats):
         run()

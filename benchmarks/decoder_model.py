@@ -100,7 +100,7 @@ def decoder(layers: int = 12) -> onnx.ModelProto:
         ],
         body.weights,
     )
-    return _model(step, len(past))
+    return _loop_model(step, len(past))
 
 
 def _builder_with_constants() -> _GraphBuilder:
@@ -119,7 +119,7 @@ def _builder_with_constants() -> _GraphBuilder:
     return body
 
 
-def _model(step: onnx.GraphProto, caches: int) -> onnx.ModelProto:
+def _loop_model(step: onnx.GraphProto, caches: int) -> onnx.ModelProto:
     """A model of the loop alone, with empty caches."""
     info = helper.make_tensor_value_info
     outputs = ["last_token", *(f"cache.{k}" for k in range(caches)), "logits"]

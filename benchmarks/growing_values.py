@@ -27,7 +27,7 @@ STEP_BYTES = 4 << 20
 _CHUNK = STEP_BYTES // 4
 
 
-def _loop(
+def _growing_loop_model(
     body: str, chunk: str, grown: str, more: str = "", scanned: str = "", last: str = "v_last"
 ) -> onnx.ModelProto:
     text = f"""
@@ -43,7 +43,7 @@ def _loop(
     return parse(text)
 
 
-def _inputs(*chunk: int, axis: int = 0) -> Callable[[int], Inputs]:
+def _inputs_factory(*chunk: int, axis: int = 0) -> Callable[[int], Inputs]:
     def inputs(steps: int) -> Inputs:
         empty = tuple(0 if k == axis else extent for k, extent in enumerate(chunk))
         number = np.full(chunk, 0.5, np.float32)
@@ -59,23 +59,25 @@ _NEXT_CHUNK = "fi = Cast <to = 1> (i) new = Add (chunk, fi)"
 #: Name -> model, and its inputs for a number of steps.
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], Callable[[int], Inputs]]] = {
     "append": (
-        lambda: _loop(f"{_NEXT_CHUNK} v_next = Concat <axis = 0> (v, new)", _ROWS, f"n,{_CHUNK // 4}"),
-        _inputs(4, _CHUNK // 4),
+        lambda: _growing_loop_model(f"{_NEXT_CHUNK} v_next = Concat <axis = 0> (v, new)", _ROWS, f"n,{_CHUNK // 4}"),
+        _inputs_factory(4, _CHUNK // 4),
     ),
     "append a constant": (
-        lambda: _loop("v_next = Concat <axis = 0> (v, chunk)", _ROWS, f"n,{_CHUNK // 4}"),
-        _inputs(4, _CHUNK // 4),
+        lambda: _growing_loop_model("v_next = Concat <axis = 0> (v, chunk)", _ROWS, f"n,{_CHUNK // 4}"),
+        _inputs_factory(4, _CHUNK // 4),
     ),
     "append on an inner axis": (
-        lambda: _loop(f"{_NEXT_CHUNK} v_next = Concat <axis = 1> (v, new)", f"8,1,{_CHUNK // 8}", f"8,n,{_CHUNK // 8}"),
-        _inputs(8, 1, _CHUNK // 8, axis=1),
+        lambda: _growing_loop_model(
+            f"{_NEXT_CHUNK} v_next = Concat <axis = 1> (v, new)", f"8,1,{_CHUNK // 8}", f"8,n,{_CHUNK // 8}"
+        ),
+        _inputs_factory(8, 1, _CHUNK // 8, axis=1),
     ),
     "append in front": (
-        lambda: _loop(f"{_NEXT_CHUNK} v_next = Concat <axis = 0> (new, v)", _ROWS, f"n,{_CHUNK // 4}"),
-        _inputs(4, _CHUNK // 4),
+        lambda: _growing_loop_model(f"{_NEXT_CHUNK} v_next = Concat <axis = 0> (new, v)", _ROWS, f"n,{_CHUNK // 4}"),
+        _inputs_factory(4, _CHUNK // 4),
     ),
     "append, read its length": (
-        lambda: _loop(
+        lambda: _growing_loop_model(
             f"{_NEXT_CHUNK} v_next = Concat <axis = 0> (v, new) {_SUM}",
             _ROWS,
             f"n,{_CHUNK // 4}",
@@ -83,10 +85,10 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], Callable[[int], Inputs]]] 
             ", int64[k] sums",
             "v_last, sums",
         ),
-        _inputs(4, _CHUNK // 4),
+        _inputs_factory(4, _CHUNK // 4),
     ),
     "append in a branch": (
-        lambda: _loop(
+        lambda: _growing_loop_model(
             f"""{_NEXT_CHUNK} limit = Constant <value_int = 0> () b = GreaterOrEqual (i, limit)
             v_next = If (b) <
               then_branch: graph = yes () => (float[n,{_CHUNK // 4}] joined) {{ joined = Concat <axis = 0> (v, new) }},
@@ -94,10 +96,10 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], Callable[[int], Inputs]]] 
             _ROWS,
             f"n,{_CHUNK // 4}",
         ),
-        _inputs(4, _CHUNK // 4),
+        _inputs_factory(4, _CHUNK // 4),
     ),
     "scan output": (
-        lambda: _loop(
+        lambda: _growing_loop_model(
             f"{_NEXT_CHUNK} v_next = Identity (v)",
             f"{_CHUNK}",
             "n",
@@ -105,7 +107,7 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], Callable[[int], Inputs]]] 
             f", float[k,{_CHUNK}] rows",
             "v_last, rows",
         ),
-        _inputs(_CHUNK),
+        _inputs_factory(_CHUNK),
     ),
 }
 
@@ -151,13 +153,13 @@ def main() -> None:
     print(f"{arguments.steps} steps of {STEP_BYTES >> 20} MB, processor seconds; 'copy': the new data, written once")
     print(f"{'case':28} {'way':>10} {'run':>7} {'copy':>7} {'beyond':>7} {'wall':>7} {'faults':>7} {'peak':>9}")
     # The first use of memory is slower still in a virtual machine.
-    copy_seconds(arguments.steps)
+    time_copy(arguments.steps)
     for name in arguments.cases or CASES:
         for way in arguments.ways:
             print(line(name, way, arguments.steps), flush=True)
 
 
-def copy_seconds(steps: int) -> float:
+def time_copy(steps: int) -> float:
     """Processor seconds of writing the new data into fresh memory."""
     chunk = np.ones(_CHUNK, np.float32)
     start = time.process_time()
@@ -172,18 +174,18 @@ def line(name: str, way: str, steps: int) -> str:
     build, inputs = CASES[name]
     model = Model(frontend.from_proto(build(), name))
     feeds = inputs(steps)
-    copy = copy_seconds(steps)
-    faults, started, wall = _usage().ru_minflt, time.process_time(), time.perf_counter()
+    copy = time_copy(steps)
+    faults, started, wall = _resource_usage().ru_minflt, time.process_time(), time.perf_counter()
     WAYS[way](model, feeds)
     seconds, wall = time.process_time() - started, time.perf_counter() - wall
-    usage = _usage()
+    usage = _resource_usage()
     return (
         f"{name:28} {way:>10} {seconds:7.2f} {copy:7.2f} {seconds - copy:+7.2f} {wall:7.2f} "
         f"{(usage.ru_minflt - faults) / 1000:6.0f}k {usage.ru_maxrss >> 10:6} MB"
     )
 
 
-def _usage() -> resource.struct_rusage:
+def _resource_usage() -> resource.struct_rusage:
     return resource.getrusage(resource.RUSAGE_SELF)
 
 

@@ -83,7 +83,7 @@ def cost(case: BenchmarkCase, goal: float | None, rounds: int = ROUNDS) -> Histo
     return HistoryCost(case.name, fastest[0] / repeats / bench.iterations * 1e9, fastest[1] / fastest[0], goal)
 
 
-def measure(quick: bool = False) -> list[HistoryCost]:
+def measure_all_cases(quick: bool = False) -> list[HistoryCost]:
     """Measure the cost of the history in each case."""
     return [cost(make(quick), goal, 6 if quick else ROUNDS) for make, goal in CASES]
 
@@ -92,7 +92,7 @@ def lines(quick: bool = False) -> list[str]:
     """Return the table."""
     rows = ["Cost of the history, in sessions only; by the time without.", ""]
     rows.append(f"{'':12}{'ns an iteration':>16}{'with it':>10}{'goal':>7}")
-    for row in measure(quick):
+    for row in measure_all_cases(quick):
         goal = "" if row.goal is None else f"{row.goal:.2f}"
         rows.append(f"{row.name:12}{row.nanoseconds:>16.4g}{row.ratio:>10.3f}{goal:>7}")
     return rows

@@ -35,7 +35,7 @@ def describe() -> dict[str, str]:
             words[title] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             words[title] = "not installed"
-    words["gcc"] = _gcc()
+    words["gcc"] = _gcc_version()
     return {key: value for key, value in words.items() if value}
 
 
@@ -67,7 +67,7 @@ def _system() -> str:
         return kernel
 
 
-def _gcc() -> str:
+def _gcc_version() -> str:
     compiler = c_twins.compiler()
     return _command_output(compiler, "-dumpfullversion") if compiler else "not installed"
 

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 from typing import Any
 
 import optimization_switches
-from case import BenchmarkCase, Inputs, f32, parse, trip_count_text, weight
+from case import BenchmarkCase, Inputs, f32, parse, trip_count_inputs, weight
 from cell_models import lstm
 from loopdbg.runtime.frontends.onnx import reader
 from loopdbg.runtime.model import Model
@@ -54,7 +54,7 @@ def transposed(hidden: int = 256, iterations: int = 500) -> BenchmarkCase:
         )
 
     def inputs() -> Inputs:
-        return {**trip_count_text(iterations), "W": weight(3, hidden, hidden), "h0": f32([[0.01] * hidden])}
+        return {**trip_count_inputs(iterations), "W": weight(3, hidden, hidden), "h0": f32([[0.01] * hidden])}
 
     return BenchmarkCase("transposed", "Transpose, MatMul, Tanh", iterations, build, inputs)
 

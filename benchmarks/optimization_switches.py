@@ -66,21 +66,21 @@ def _instruction_switch(name: str, used: Callable[[Instruction], bool], **withou
                 setattr(instruction, field, value)
 
     return OptimizationSwitch(
-        name, lambda: _patched_plans(change), _model_answer(lambda model: any(map(used, model.plan.code)))
+        name, lambda: _patched_plans(change), _usefulness_from_model(lambda model: any(map(used, model.plan.code)))
     )
 
 
-def _without_native_sequences(plan: Plan) -> None:
+def _disable_native_sequences(plan: Plan) -> None:
     for instruction in plan.code:
         if instruction.op is not None:
             instruction.op = replace(instruction.op, sequences=False)
 
 
-def _has_sequences(model: Model) -> bool:
+def _uses_native_sequences(model: Model) -> bool:
     return any(i.op is not None and i.op.sequences and "equence" in i.node.op_type for i in model.plan.code if i.node)
 
 
-def _copy_back_edges(plan: Plan) -> None:
+def _disable_edge_swaps(plan: Plan) -> None:
     for loop in plan.loops:
         for edge in loop.edges:
             edge.swap = False
@@ -104,7 +104,7 @@ def _patched_engines(**knobs: Any) -> Iterator[None]:
         yield
 
 
-def _model_answer(ask: WasUseful) -> Callable[[], AbstractContextManager[WasUseful]]:
+def _usefulness_from_model(ask: WasUseful) -> Callable[[], AbstractContextManager[WasUseful]]:
     """Ask the model itself."""
 
     @contextmanager
@@ -114,8 +114,8 @@ def _model_answer(ask: WasUseful) -> Callable[[], AbstractContextManager[WasUsef
     return watched
 
 
-def _engine_answer(ask: Callable[[Engine], Any]) -> Callable[[], AbstractContextManager[WasUseful]]:
-    return _model_answer(lambda model: model._engine is not None and bool(ask(model._engine)))
+def _usefulness_from_engine(ask: Callable[[Engine], Any]) -> Callable[[], AbstractContextManager[WasUseful]]:
+    return _usefulness_from_model(lambda model: model._engine is not None and bool(ask(model._engine)))
 
 
 # -- functions that search for a pattern
@@ -124,15 +124,19 @@ def _engine_answer(ask: Callable[[Engine], Any]) -> Callable[[], AbstractContext
 def _pattern_switch(name: str, target: str, nothing: Callable[[], Any]) -> OptimizationSwitch:
     """A function that searches for a pattern; ``nothing``: its result if there is none."""
     return OptimizationSwitch(
-        name, lambda: patch(target, lambda *_: nothing()), _observed_calls(target, lambda result, _: bool(result))
+        name,
+        lambda: patch(target, lambda *_: nothing()),
+        _usefulness_from_calls(target, lambda result, _: bool(result)),
     )
 
 
-def _never_found() -> None:
+def _no_match() -> None:
     """Result of a search without a match."""
 
 
-def _observed_calls(target: str, counts: Callable[[Any, Any], bool]) -> Callable[[], AbstractContextManager[WasUseful]]:
+def _usefulness_from_calls(
+    target: str, counts: Callable[[Any, Any], bool]
+) -> Callable[[], AbstractContextManager[WasUseful]]:
     """Whether some call had a result that counts; ``counts`` receives the result and the arguments."""
 
     @contextmanager
@@ -162,25 +166,25 @@ def _routine_switch(
             return original(p, routine, inputs)
         return without(lambda: original(p, replace(routine, **{field: ()}), inputs))
 
-    return OptimizationSwitch(name, lambda: patch(_CALL, other), _observed_calls(_CALL, counts))
+    return OptimizationSwitch(name, lambda: patch(_CALL, other), _usefulness_from_calls(_CALL, counts))
 
 
 def _is_data_dependent(results: Any, _: Any) -> bool:
     return any(isinstance(result, DynamicExtentBuffer) for result in results)
 
 
-def _run_in_python(call: Callable[[], Any]) -> Any:
+def _raise_no_native_kernel(call: Callable[[], Any]) -> Any:
     raise NoNativeKernel
 
 
-def _reads_weights(model: Model) -> bool:
+def _uses_packed_weights(model: Model) -> bool:
     return any(
         getattr(i.op and i.op.function, "func", None) is weight_packing._apply_with_packed_products
         for i in model.plan.code
     )
 
 
-def _observe_all_slots(plan: Plan) -> set[int]:
+def _all_slots(plan: Plan) -> set[int]:
     return set(range(len(plan.slots)))
 
 
@@ -190,12 +194,12 @@ SWITCHES = {
         OptimizationSwitch(
             "scalar programs",
             lambda: _patched_engines(hot_after=-1),
-            _engine_answer(lambda engine: engine.optimizer.program_runs),
+            _usefulness_from_engine(lambda engine: engine.optimizer.program_runs),
         ),
         OptimizationSwitch(
             "panels",
             lambda: patch.object(weight_packing, "WEIGHTED_OPERATORS", frozenset()),
-            _model_answer(_reads_weights),
+            _usefulness_from_model(_uses_packed_weights),
         ),
         _instruction_switch("batched hoisting", lambda i: i.hoisted is not None, hoisted=None),
         _instruction_switch("invariants", lambda i: i.once >= 0, once=-1),
@@ -203,36 +207,38 @@ SWITCHES = {
         _pattern_switch("quantized chains", f"{_FUSION}.quantized_chains.plan_chains", list),
         OptimizationSwitch(
             "copy elision",
-            lambda: patch(f"{_VIEWS}.externally_used_slots", _observe_all_slots),
-            _engine_answer(lambda engine: engine.optimizer.copy_elision.elided_positions),
+            lambda: patch(f"{_VIEWS}.externally_used_slots", _all_slots),
+            _usefulness_from_engine(lambda engine: engine.optimizer.copy_elision.elided_positions),
         ),
         OptimizationSwitch(
             "aliases",
             lambda: patch(f"{_VIEWS}.is_contiguous", lambda _: False),
-            _engine_answer(lambda engine: engine.optimizer.copy_elision.aliased),
+            _usefulness_from_engine(lambda engine: engine.optimizer.copy_elision.aliased),
         ),
-        _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _never_found),
+        _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _no_match),
         OptimizationSwitch(
             "appends in place",
             lambda: patch("loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda *_: None),
-            _observed_calls(
+            _usefulness_from_calls(
                 "loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda match, _: match is not None
             ),
         ),
-        _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
-        _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),
+        _pattern_switch("capacity for more", f"{_VARYING}.in_place_append_edges", dict),
+        _routine_switch("data-dependent shapes", "growing_axes", _raise_no_native_kernel, _is_data_dependent),
         OptimizationSwitch(
             "bytes in 32 bits",
             lambda: patch("loopdbg.runtime.ops.matmul.int32_product", lambda *_: None),
-            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda match, _: match is not None),
+            _usefulness_from_calls("loopdbg.runtime.ops.matmul.int32_product", lambda match, _: match is not None),
         ),
         OptimizationSwitch(
-            "shared sequences", lambda: _patched_plans(_without_native_sequences), _model_answer(_has_sequences)
+            "shared sequences",
+            lambda: _patched_plans(_disable_native_sequences),
+            _usefulness_from_model(_uses_native_sequences),
         ),
         OptimizationSwitch(
             "buffers exchanged",
-            lambda: _patched_plans(_copy_back_edges),
-            _model_answer(lambda model: any(edge.swap for loop in model.plan.loops for edge in loop.edges)),
+            lambda: _patched_plans(_disable_edge_swaps),
+            _usefulness_from_model(lambda model: any(edge.swap for loop in model.plan.loops for edge in loop.edges)),
         ),
     )
 }

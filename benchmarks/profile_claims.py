@@ -113,7 +113,7 @@ def claims_line(name: str, model: Model, inputs: Mapping[str, Any]) -> str:
     """The row of a model."""
     measurement = Measurement(Engine(model.plan), model.check(inputs), None, None)
     measurement.measure_for(SECONDS)
-    added = clock_cost(measurement.engine, model, inputs, measurement.every)
+    added = measure_clock_cost(measurement.engine, model, inputs, measurement.every)
     parts = measurement.measured_share()
     own = [
         name[:21], f"{measurement.least.seconds * 1e6:.1f}", measurement.every, f"{added:.1%}",
@@ -132,14 +132,16 @@ def claims_line(name: str, model: Model, inputs: Mapping[str, Any]) -> str:
         unoptimized = measure_run(model, inputs, SECONDS, None)
     ranking = rank_nodes(match_peer(profile, runs[0]))
     reasons = Counter(LETTERS[node.reason] for node in ranking.missing)
-    agreement, single = (compare_ranks(node_times(side, runs), ranking.call_seconds) for side in (profile, unoptimized))
+    agreement, single = (
+        rank_agreement_cells(node_times(side, runs), ranking.call_seconds) for side in (profile, unoptimized)
+    )
     return ROW.format(
         *own, f"{ranking.common}/{ranking.count}", " ".join(f"{n}{letter}" for letter, n in reasons.items()) or "-",
         *agreement[1:], *single[:-1], f"{ranking.call_seconds * 1e6:.1f}",
     )  # fmt: skip
 
 
-def clock_cost(engine: Engine, model: Model, inputs: Mapping[str, Any], every: int) -> float:
+def measure_clock_cost(engine: Engine, model: Model, inputs: Mapping[str, Any], every: int) -> float:
     """What the clocks add to the CPU time of a run."""
     checked = model.check(inputs)
 
@@ -176,7 +178,7 @@ def node_times(profile: Profile, runs: list[PeerRuns]) -> list[NodeTimes]:
     return [NodeTimes(node, other.peer_seconds) for node, other in zip(first, second, strict=True) if node.calls]
 
 
-def compare_ranks(nodes: list[NodeTimes], call_seconds: float) -> list[str]:
+def rank_agreement_cells(nodes: list[NodeTimes], call_seconds: float) -> list[str]:
     """Of the nodes that take the peer longest: how many do here, how many of the heavy ones, how many pairs of them are
     in the same order, and how many take longest in the second profile."""
     total = sum(node.peer for node in nodes)

@@ -64,13 +64,13 @@ def read_records(path: Path = RECORDS_PATH) -> list[ReleaseRecord]:
 
 def add_record(new: ReleaseRecord, path: Path = RECORDS_PATH) -> list[ReleaseRecord]:
     """Append a record; replace one of the same version and processor."""
-    others = [old for old in read_records(path) if _measured_on(old) != _measured_on(new)]
+    others = [old for old in read_records(path) if _record_key(old) != _record_key(new)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in [*others, new]), encoding="utf-8")
     return [*others, new]
 
 
-def _measured_on(record: ReleaseRecord) -> tuple[str, str]:
+def _record_key(record: ReleaseRecord) -> tuple[str, str]:
     return record["version"], record["machine"]["processor"]
 
 
@@ -87,7 +87,7 @@ def draw_history(records: Sequence[ReleaseRecord], path: Path = FIGURE_PATH) -> 
         axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
         for name, points in ratio_series(records).items():
             axis.plot(*zip(*points, strict=True), marker="o", ms=4, label=name)
-        _label(axis, records)
+        _label_axes(axis, records)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
         plt.close(figure)
 
@@ -102,7 +102,7 @@ def ratio_series(records: Sequence[ReleaseRecord]) -> dict[str, list[tuple[int, 
     return series
 
 
-def _label(axis: Any, records: Sequence[ReleaseRecord]) -> None:
+def _label_axes(axis: Any, records: Sequence[ReleaseRecord]) -> None:
     axis.set_xticks(range(len(records)), [f"{record['version']}\n{record['date']}" for record in records])
     axis.set_yscale("log")
     axis.set_ylabel("times as fast as the faster of ONNX Runtime and OpenVINO")

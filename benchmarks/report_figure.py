@@ -36,7 +36,7 @@ def draw_report(report: BenchmarkReport, path: Path) -> None:
     figure: Any = plt.figure(figsize=(9, 4 * panels), layout="constrained")
     areas: list[Any] = list(figure.subfigures(panels, 1, squeeze=False)[:, 0])
     if part["cases"]:
-        _draw_case_bars(areas.pop(0).subplots(), part)
+        _draw_bars_of_cases(areas.pop(0).subplots(), part)
     if part["sweeps"]:
         axes = areas.pop(0).subplots(1, len(part["sweeps"]), squeeze=False)[0]
         for axis, sweep in zip(axes, part["sweeps"], strict=True):
@@ -49,7 +49,7 @@ def draw_report(report: BenchmarkReport, path: Path) -> None:
     plt.close(figure)
 
 
-def _draw_case_bars(axis: Any, part: ReportPart) -> None:
+def _draw_bars_of_cases(axis: Any, part: ReportPart) -> None:
     cases = part["cases"]
     keys = [key for key in RUNNERS if any(key in case["times"] for case in cases)]
     width = 0.84 / len(keys)

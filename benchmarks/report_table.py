@@ -13,13 +13,13 @@ ABSENT = "–"
 
 def lines(report: BenchmarkReport) -> Iterator[str]:
     """Yield the machine, then the tables of each part."""
-    yield from _machine(report["machine"])
+    yield from _machine_lines(report["machine"])
     for part in report["parts"]:
         yield ""
-        yield from _part(part)
+        yield from _part_lines(part)
 
 
-def _machine(words: dict[str, str]) -> Iterator[str]:
+def _machine_lines(words: dict[str, str]) -> Iterator[str]:
     cores = f"{words['cores']} core{'s' if words['cores'] != '1' else ''}"
     memory = f"{words['memory']} memory" if "memory" in words else ""
     yield ", ".join(filter(None, (words["processor"], cores, memory, words["system"])))
@@ -27,14 +27,14 @@ def _machine(words: dict[str, str]) -> Iterator[str]:
     yield ", ".join(f"{name} {version}" for name, version in words.items() if name not in hardware)
 
 
-def _part(part: ReportPart) -> Iterator[str]:
+def _part_lines(part: ReportPart) -> Iterator[str]:
     threads = "1 thread each" if part["threads"] == "1" else "threads as each runtime has them by default"
     if part["cases"]:
         yield f"Microseconds per iteration, {threads}: the median of the rounds (the fastest round)."
         yield "stepped: loopdbg with a Python function called at every boundary."
         yield "ratio: how many times as fast as the faster of ONNX Runtime and OpenVINO. goal: what that must be."
         yield ""
-        yield from _cases(part)
+        yield from _case_lines(part)
     for sweep in part["sweeps"]:
         yield ""
         yield f"{sweep['description']}: microseconds per iteration, {threads}"
@@ -42,7 +42,7 @@ def _part(part: ReportPart) -> Iterator[str]:
         yield from _sweep_lines(sweep)
 
 
-def _cases(part: ReportPart) -> Iterator[str]:
+def _case_lines(part: ReportPart) -> Iterator[str]:
     notes: list[str] = []
     rows = [["", *(runner.title for runner in RUNNERS.values()), "ratio", "goal", "stepped ratio", "goal"]]
     for case in part["cases"]:
@@ -84,7 +84,7 @@ def _sweep_lines(sweep: SizeSweep) -> Iterator[str]:
 def _time_cell(key: str, times: dict[str, Timing], failed: dict[str, str], notes: list[str]) -> str:
     """A time, or a dash and the number of the note with the reason."""
     if key in times:
-        return _timing(times[key])
+        return _timing_text(times[key])
     if not failed.get(key):
         return ABSENT
     note = f"{RUNNERS[key].title}: {failed[key]}"
@@ -95,16 +95,16 @@ def _time_cell(key: str, times: dict[str, Timing], failed: dict[str, str], notes
     return f"{ABSENT} [{texts.index(note) + 1}]"
 
 
-def _timing(timing: Timing) -> str:
+def _timing_text(timing: Timing) -> str:
     """Median and minimum with the digits that the rounds agree on: three if most are within 2 %, else two."""
     values = sorted(timing["rounds_us"])
     upper = values[len(values) - 1 - len(values) // 4]
     spread = (upper - values[0]) / timing["median_us"]
     digits = 3 if spread < 0.02 else 2
-    return f"{_rounded(timing['median_us'], digits)} ({_rounded(timing['min_us'], digits)})"
+    return f"{_rounded_text(timing['median_us'], digits)} ({_rounded_text(timing['min_us'], digits)})"
 
 
-def _rounded(value: float, digits: int) -> str:
+def _rounded_text(value: float, digits: int) -> str:
     """Format with significant digits, never in exponent form."""
     if value <= 0:
         return "0"
@@ -115,7 +115,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def _ratio_cell(ratio: float | None) -> str:
-    return ABSENT if ratio is None else f"{_rounded(ratio, 2)}x"
+    return ABSENT if ratio is None else f"{_rounded_text(ratio, 2)}x"
 
 
 def _goal_cell(goal: float | None, ratio: float | None) -> str:

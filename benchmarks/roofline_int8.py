@@ -39,10 +39,10 @@ class Int8Limits:
 
 def measure_int8_limits() -> Int8Limits:
     """Measure this machine, with one thread."""
-    return Int8Limits(_measure_widening(), 2 * 768**3 / fastest_run_seconds(_int8_product_model(768)))
+    return Int8Limits(_measure_widening_rate(), 2 * 768**3 / fastest_run_seconds(_int8_product_model(768)))
 
 
-def _measure_widening() -> float:
+def _measure_widening_rate() -> float:
     k = ROWS // 4
     weights = np.random.default_rng(0).integers(-127, 128, (k, ROWS)).astype(np.float32) * np.float32(0.01)
     body = onnx.parser.parse_graph(
@@ -74,10 +74,10 @@ def _int8_product_model(n: int):  # type: ignore[no-untyped-def]
     b = onnx.numpy_helper.from_array(np.ones((n, n), np.int8), "b")
     graph = helper.make_graph([node], "bytes", [a], [c], [b])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    return _session(model.SerializeToString(), {"a": np.ones((n, n), np.uint8)})
+    return _onnxruntime_run(model.SerializeToString(), {"a": np.ones((n, n), np.uint8)})
 
 
-def _session(model: str | bytes, inputs: dict[str, np.ndarray]):  # type: ignore[no-untyped-def, type-arg]
+def _onnxruntime_run(model: str | bytes, inputs: dict[str, np.ndarray]):  # type: ignore[no-untyped-def, type-arg]
     """Return a run of a model in ONNX Runtime, with one thread."""
     import onnxruntime
 
@@ -113,23 +113,23 @@ def lines(path: Path, machine: MachineLimits, fast: Int8Limits) -> Iterator[str]
     inputs = dict(np.load(path.parent / "inputs.npz"))
     model = loopdbg.load(path)
     seconds = fastest_run_seconds(lambda: model.run(inputs))
-    onnxruntime_seconds = fastest_run_seconds(_session(str(path.with_suffix(".onnx")), inputs))
+    onnxruntime_seconds = fastest_run_seconds(_onnxruntime_run(str(path.with_suffix(".onnx")), inputs))
     flops = sum(2.0 * x[0] * x[1] * (prod(w) + prod(r)) for x, w, r in shapes)
     input_flops = sum(2.0 * x[0] * x[1] * prod(w) for x, w, _ in shapes)
     widened = sum(prod(r) * x[1] for x, _, r in shapes)
 
-    def reading(size: int) -> float:
+    def reading_seconds(size: int) -> float:
         return sum(x[1] * size * prod(r) / machine.read_bandwidth(size * prod(r[1:])) for x, _, r in shapes)
 
     rows = (
-        ("as floats", reading(4), flops / machine.flops, seconds),
+        ("as floats", reading_seconds(4), flops / machine.flops, seconds),
         (
             "as bytes made floats",
-            reading(1),
+            reading_seconds(1),
             max(input_flops / machine.flops + widened / fast.widened_per_second, flops / machine.flops),
             seconds,
         ),
-        ("the ONNX file: bytes", reading(1), flops / fast.ops_per_second, onnxruntime_seconds),
+        ("the ONNX file: bytes", reading_seconds(1), flops / fast.ops_per_second, onnxruntime_seconds),
     )
     for name, read, computed, run in rows:
         times = (read, computed, max(read, computed), run)

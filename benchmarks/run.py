@@ -77,7 +77,7 @@ def main() -> int:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     if options.record and (options.case or options.quick or options.threads != "1"):
         parser.error("--record is of all cases, in full, with one thread")
-    report = _run_both_thread_settings(options) if options.threads == "both" else _measure(options)
+    report = _run_both_thread_settings(options) if options.threads == "both" else _measure_cases(options)
 
     import report_table
 
@@ -182,7 +182,7 @@ def _run_both_thread_settings(options: argparse.Namespace) -> BenchmarkReport:
     return {"machine": reports[0]["machine"], "parts": [part for report in reports for part in report["parts"]]}
 
 
-def _measure(options: argparse.Namespace) -> BenchmarkReport:
+def _measure_cases(options: argparse.Namespace) -> BenchmarkReport:
     import machine_info
     import size_sweeps
     from case_table import CASES
@@ -192,18 +192,18 @@ def _measure(options: argparse.Namespace) -> BenchmarkReport:
     effort = MeasuringEffort(1.0, 2, 5) if options.quick else MeasuringEffort()
     part: ReportPart = {"threads": options.threads, "cases": [], "sweeps": []}
     for name in options.case or CASES:
-        _progress(name)
+        _print_progress(name)
         part["cases"].append(case_report(CASES[name](), threads, effort))
     if not options.no_sizes:
-        _progress("cost against size: iterations")
+        _print_progress("cost against size: iterations")
         part["sweeps"].append(size_sweeps.sweep_iterations(threads, options.quick, options.long))
-        _progress("cost against size: hidden size")
+        _print_progress("cost against size: hidden size")
         part["sweeps"].append(size_sweeps.sweep_hidden_sizes(threads, options.quick))
-    _progress("")
+    _print_progress("")
     return {"machine": machine_info.describe(), "parts": [part]}
 
 
-def _progress(text: str) -> None:
+def _print_progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

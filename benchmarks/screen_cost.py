@@ -84,7 +84,7 @@ class OutputCounter:
         type(driver).is_headless = property(lambda _: False)
 
 
-def _write_model(proto: onnx.ModelProto) -> Any:
+def _load_model(proto: onnx.ModelProto) -> Any:
     from loopdbg import load
 
     with tempfile.TemporaryDirectory() as folder:
@@ -131,14 +131,14 @@ def graph_lines() -> list[str]:
         "chain of 1 000 nodes": (halving_loop(4, 1000), {"m": 1000, "x0": np.ones(4, np.float32)}),
     }
     for name, (proto, inputs) in models.items():
-        boxes, layout, opened, steps = _graph_times(_write_model(proto), inputs)
+        boxes, layout, opened, steps = _measure_graph(_load_model(proto), inputs)
         lines.append(
             f"{name:<24} {boxes:>6} {layout:>11.0f} {opened:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
         )
     return lines
 
 
-def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
+def _measure_graph(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
     """Boxes of a loop; milliseconds of its layout, of opening its graph, and of each of some steps."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.render.graphview.layout import DetailLevel, layout_graph
@@ -177,11 +177,11 @@ def stop_latency_lines() -> list[str]:
     from loopdbg.tui.command_worker import CommandWorker, SessionCommand
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
 
-    model = _write_model(halving_loop(4))
+    model = _load_model(halving_loop(4))
     inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
     waits: list[float] = []
 
-    def alone(session: Any) -> tuple[float, float]:
+    def time_without_screen(session: Any) -> tuple[float, float]:
         """Nanoseconds per iteration, wall-clock and CPU."""
         first = session.frame.iteration
         timer = threading.Timer(_RUN_SECONDS, session.interrupt)
@@ -223,7 +223,7 @@ def stop_latency_lines() -> list[str]:
                 await asyncio.wait_for(debugger.run_control.wait_until_idle(), 60)
                 await pilot.pause()
                 OutputCounter(app)
-                return [(await shown(app, debugger, driver), alone(session)) for _ in range(5)]
+                return [(await shown(app, debugger, driver), time_without_screen(session)) for _ in range(5)]
         finally:
             driver.close()
 
@@ -239,7 +239,7 @@ def stop_latency_lines() -> list[str]:
     return lines
 
 
-def large_lines(elements: int = 100_000_000) -> list[str]:
+def large_tensor_lines(elements: int = 100_000_000) -> list[str]:
     """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
     screen in addition to that of the session."""
     from loopdbg.tui.app import LoopdbgApp
@@ -248,13 +248,13 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     from loopdbg.tui.screens.debugger.screen import DebuggerScreen
     from loopdbg.tui.screens.inspector import InspectorScreen
 
-    model = _write_model(halving_loop(elements))
+    model = _load_model(halving_loop(elements))
     nbytes = 4 * elements
     x0 = np.random.default_rng(0).standard_normal(elements, dtype=np.float32)
     # As the command reads inputs: no other references.
     x0.flags.writeable = False
 
-    async def looked() -> list[str]:
+    async def measure_inspector() -> list[str]:
         driver = CommandWorker(model, {"m": 10, "x0": x0}, None)
         debugger = DebuggerScreen(driver)
         app = LoopdbgApp[int](debugger)
@@ -289,7 +289,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
             f"{max(extra_bytes, 0) / nbytes:.2f} times more",
         ]
 
-    return asyncio.run(looked())
+    return asyncio.run(measure_inspector())
 
 
 def _resident_bytes() -> int:
@@ -319,5 +319,5 @@ def lines(quick: bool) -> list[str]:
         *count_calls.lines(),
         "",
         *stop_latency_lines(),
-        *large_lines(10_000_000 if quick else 100_000_000),
+        *large_tensor_lines(10_000_000 if quick else 100_000_000),
     ]

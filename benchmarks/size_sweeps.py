@@ -15,7 +15,7 @@ LONGEST_RUN_SECONDS = 5.0
 RUNNERS = ("loopdbg", "onnxruntime", "openvino", "c")
 
 
-def _rows(
+def _measure_sizes(
     sizes: list[int], case_of: Callable[[int], BenchmarkCase], threads: int | None, effort: MeasuringEffort
 ) -> Iterator[SweepRow]:
     us: dict[str, float] = {}
@@ -36,7 +36,7 @@ def sweep_iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
         "name": "iterations",
         "description": "scalar loop, by number of iterations",
         "size_name": "iterations",
-        "rows": list(_rows(sizes, scalar, threads, MeasuringEffort(1.0, 3, 9))),
+        "rows": list(_measure_sizes(sizes, scalar, threads, MeasuringEffort(1.0, 3, 9))),
     }
 
 
@@ -51,5 +51,5 @@ def sweep_hidden_sizes(threads: int | None, quick: bool) -> SizeSweep:
         "name": "hidden_size",
         "description": "LSTM, input 512, by hidden size",
         "size_name": "hidden size",
-        "rows": list(_rows(sizes, case_of, threads, MeasuringEffort(2.0, 3, 9))),
+        "rows": list(_measure_sizes(sizes, case_of, threads, MeasuringEffort(2.0, 3, 9))),
     }

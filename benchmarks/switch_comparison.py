@@ -63,12 +63,16 @@ class WarmModel:
 def output_bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bits to compare, by name."""
 
-    def raw(value: Any) -> Any:
+    def to_bytes(value: Any) -> Any:
         return (
-            list(map(raw, value)) if isinstance(value, list) else None if value is None else np.asarray(value).tobytes()
+            list(map(to_bytes, value))
+            if isinstance(value, list)
+            else None
+            if value is None
+            else np.asarray(value).tobytes()
         )
 
-    return {name: raw(value) for name, value in outputs.items()}
+    return {name: to_bytes(value) for name, value in outputs.items()}
 
 
 def useful_switches(
@@ -88,14 +92,14 @@ def compare_switch(full: WarmModel, load: LoadModel, switch: OptimizationSwitch)
     run_seconds = min(full.seconds(1) for _ in range(3))
     repeats = max(1, int(TURN_SECONDS / run_seconds))
     rounds = min(max(int(ROUNDS_SECONDS / (2 * repeats * run_seconds)), ROUNDS[0]), ROUNDS[-1])
-    fast, slow = _fastest_runs(full, part, switch, repeats, rounds)
+    fast, slow = _fastest_run_times(full, part, switch, repeats, rounds)
     if UNCERTAIN_GAINS[0] < slow / fast < UNCERTAIN_GAINS[1]:
-        repeated = _fastest_runs(full, part, switch, repeats, rounds)
+        repeated = _fastest_run_times(full, part, switch, repeats, rounds)
         fast, slow = min(fast, repeated[0]), min(slow, repeated[1])
     return SwitchComparison(switch.name, fast, slow, full.outputs == part.outputs)
 
 
-def _fastest_runs(
+def _fastest_run_times(
     full: WarmModel, part: WarmModel, switch: OptimizationSwitch, repeats: int, rounds: int
 ) -> tuple[float, float]:
     """Seconds per run with it and without, alternately."""

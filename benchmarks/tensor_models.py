@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from case import BenchmarkCase, Inputs, f32, i64, parse, trip_count_text, uniform
+from case import BenchmarkCase, Inputs, f32, i64, parse, trip_count_inputs, uniform
 
 
 def heat(side: int = 256, iterations: int = 200) -> BenchmarkCase:
@@ -92,19 +92,19 @@ def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> BenchmarkC
     """One query per iteration, over the keys and values of all iterations so far."""
     row = f"float[1,{heads},1,{width}]"
 
-    def grown(name: str) -> str:
+    def grown_type(name: str) -> str:
         return f"float[1,{heads},{name},{width}]"
 
     def build() -> onnx.ModelProto:
         return parse(
             f"""
-            cache (int64 M, bool cond, {grown("t0")} k0, {grown("t0")} v0, {row} q0)
-                => ({grown("t1")} k_last, {grown("t1")} v_last, {row} q_last)
+            cache (int64 M, bool cond, {grown_type("t0")} k0, {grown_type("t0")} v0, {row} q0)
+                => ({grown_type("t1")} k_last, {grown_type("t1")} v_last, {row} q_last)
             <float scale = {{0.125}}>
             {{
               k_last, v_last, q_last = Loop (M, cond, k0, v0, q0) <
-                body: graph = step (int64 i, bool more_in, {grown("t")} k, {grown("t")} v, {row} q)
-                    => (bool more, {grown("u")} keys, {grown("u")} values, {row} q_next) {{
+                body: graph = step (int64 i, bool more_in, {grown_type("t")} k, {grown_type("t")} v, {row} q)
+                    => (bool more, {grown_type("u")} keys, {grown_type("u")} values, {row} q_next) {{
                   turned = Neg (q)
                   keys = Concat <axis = 2> (k, turned)
                   values = Concat <axis = 2> (v, q)
@@ -154,7 +154,7 @@ def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Benchma
                 }}>
             }}
         """
-        return parse(text, trip_count_text(iterations))
+        return parse(text, trip_count_inputs(iterations))
 
     def inputs() -> Inputs:
         return {

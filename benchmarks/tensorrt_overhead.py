@@ -44,7 +44,7 @@ def model_pair(case: BenchmarkCase) -> tuple[Model, Model]:
     return model, network
 
 
-def measure(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, float]:
+def measure_pair(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, float]:
     """Return microseconds per iteration, ONNX and TensorRT: the minimum of the rounds."""
     models, inputs = model_pair(case), case.inputs()
     best = [float("inf"), float("inf")]
@@ -63,7 +63,7 @@ def lines(quick: bool = False) -> list[str]:
         f"{'':12}{'ONNX':>10}{'TensorRT':>10}{'ratio':>8}{'goal':>8}",
     ]
     for case in (scalar(), lstm()):
-        onnx, tensorrt = measure(case, 5 if quick else ROUNDS)
+        onnx, tensorrt = measure_pair(case, 5 if quick else ROUNDS)
         ratio = tensorrt / onnx
         mark = "" if ratio <= MAX_RATIO else "  missed"
         rows.append(f"{case.name:12}{onnx:10.3g}{tensorrt:10.3g}{ratio:8.2f}{MAX_RATIO:8.2f}{mark}")

@@ -41,8 +41,8 @@ class TimedTerminal:
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> TimedTerminal:
-        self._read(60, most=1)
-        self._read(1.5)
+        self._read_until_pause(60, most=1)
+        self._read_until_pause(1.5)
         return self
 
     def __exit__(
@@ -58,10 +58,10 @@ class TimedTerminal:
         """Return the milliseconds from a key to the last byte of its answer, and the number of bytes."""
         start = time.perf_counter()
         os.write(self._fd, KEY_SEQUENCES.get(key, key).encode())
-        count, last_time = self._read(_QUIET_SECONDS)
+        count, last_time = self._read_until_pause(_QUIET_SECONDS)
         return ((last_time or start) - start) * 1e3, count
 
-    def _read(self, pause: float, most: int | None = None) -> tuple[int, float]:
+    def _read_until_pause(self, pause: float, most: int | None = None) -> tuple[int, float]:
         """Read until the output pauses; return the number of bytes and the time of the last one."""
         count, last_time = 0, 0.0
         while select.select([self._fd], [], [], pause)[0]:

@@ -30,7 +30,7 @@ class _TorchTwin:
     output_names: tuple[str, ...]
 
 
-def _modules() -> tuple[Any, Any, Any]:
+def _import_modules() -> tuple[Any, Any, Any]:
     import torch
     from torch._higher_order_ops import while_loop
     from torch._higher_order_ops.scan import scan
@@ -39,7 +39,7 @@ def _modules() -> tuple[Any, Any, Any]:
 
 
 def _scalar(weights: Inputs) -> _TorchTwin:
-    torch, while_loop, _ = _modules()
+    torch, while_loop, _ = _import_modules()
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
         def condition(i: Any, keep: Any, v: Any) -> Any:
@@ -55,7 +55,7 @@ def _scalar(weights: Inputs) -> _TorchTwin:
 
 
 def _collatz(weights: Inputs) -> _TorchTwin:
-    torch, while_loop, _ = _modules()
+    torch, while_loop, _ = _import_modules()
 
     def run(trips: Any, start: Any, addend: Any) -> Any:
         def condition(i: Any, keep: Any, n: Any) -> Any:
@@ -71,7 +71,7 @@ def _collatz(weights: Inputs) -> _TorchTwin:
 
 
 def _heat(weights: Inputs) -> _TorchTwin:
-    torch, while_loop, _ = _modules()
+    torch, while_loop, _ = _import_modules()
 
     def run(trips: Any, u0: Any, k: Any, tol: Any) -> Any:
         def condition(i: Any, keep: Any, u: Any) -> Any:
@@ -89,7 +89,7 @@ def _heat(weights: Inputs) -> _TorchTwin:
 
 
 def _lstm_layer(weights: Inputs, n: int) -> Callable[..., Any]:
-    torch, _, scan = _modules()
+    torch, _, scan = _import_modules()
     w, r, b = (torch.from_numpy(np.array(weights[f"{name}{n}"])) for name in "WRb")
 
     def step(state: Any, x: Any) -> Any:
@@ -123,7 +123,7 @@ def _two_lstm(weights: Inputs) -> _TorchTwin:
 
 
 def _ssm(weights: Inputs) -> _TorchTwin:
-    _, _, scan = _modules()
+    _, _, scan = _import_modules()
 
     def run(a: Any, b: Any, x: Any, c: Any, h0: Any) -> Any:
         def step(h: Any, parts: Any) -> Any:
@@ -136,7 +136,7 @@ def _ssm(weights: Inputs) -> _TorchTwin:
 
 
 def _greedy(weights: Inputs) -> _TorchTwin:
-    torch, while_loop, _ = _modules()
+    torch, while_loop, _ = _import_modules()
     w = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
     steps = int(weights["M"])
 
@@ -183,7 +183,7 @@ def prepare(
     """
     if case.name not in _TWINS:
         raise NoTwinError
-    torch, _, _ = _modules()
+    torch, _, _ = _import_modules()
     if shutil.which("g++") is None:
         raise NoTwinError("no g++")
     if threads is not None:

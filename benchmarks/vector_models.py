@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from case import Array, BenchmarkCase, Inputs, f32, parse, trip_count_text, uniform
+from case import Array, BenchmarkCase, Inputs, f32, parse, trip_count_inputs, uniform
 
 
 def newton(iterations: int = 20_000) -> BenchmarkCase:
@@ -44,7 +44,7 @@ def newton(iterations: int = 20_000) -> BenchmarkCase:
         """)
 
     def inputs() -> Inputs:
-        return {**trip_count_text(iterations), "z0": uniform(11, 2, 16, low=-1.5, high=1.5)}
+        return {**trip_count_inputs(iterations), "z0": uniform(11, 2, 16, low=-1.5, high=1.5)}
 
     return BenchmarkCase("newton", "Newton for z^3 = 1 from 16 points, [2, 16]: 20 nodes", iterations, build, inputs)
 
@@ -95,7 +95,7 @@ def rk4(iterations: int = 20_000) -> BenchmarkCase:
         """)
 
     def inputs() -> Inputs:
-        return {**trip_count_text(iterations), "x0": f32([1.0, 1.0, 1.0])}
+        return {**trip_count_inputs(iterations), "x0": f32([1.0, 1.0, 1.0])}
 
     # With r = 14 it converges, so that different rounding has the same limit.
     return BenchmarkCase("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs)
@@ -146,7 +146,7 @@ def quaternion(iterations: int = 20_000) -> BenchmarkCase:
     def inputs() -> Inputs:
         turns: Array = uniform(12, iterations, 4, low=-0.1, high=0.1)
         turns[:, 0] = 1
-        return {**trip_count_text(iterations), "q0": f32([1.0, 0.0, 0.0, 0.0]), "turns": turns}
+        return {**trip_count_inputs(iterations), "q0": f32([1.0, 0.0, 0.0, 0.0]), "turns": turns}
 
     return BenchmarkCase(
         "quaternion", "q = q * r / |q|, [4], directions kept: 23 nodes", iterations, build, inputs, rtol=1e-2
@@ -177,7 +177,7 @@ def rotation(iterations: int = 20_000) -> BenchmarkCase:
     def inputs() -> Inputs:
         c, s = np.cos(0.01), np.sin(0.01)
         turn = f32([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-        return {**trip_count_text(iterations), "a0": np.eye(3, dtype=np.float32), "turn": turn, "v": f32([1, 2, 3])}
+        return {**trip_count_inputs(iterations), "a0": np.eye(3, dtype=np.float32), "turn": turn, "v": f32([1, 2, 3])}
 
     return BenchmarkCase(
         "rotation", "A = A @ R and A @ v, [3, 3]: 2 MatMul, 2 others", iterations, build, inputs, rtol=1e-2
@@ -207,7 +207,7 @@ def hashing(iterations: int = 20_000) -> BenchmarkCase:
         """)
 
     def inputs() -> Inputs:
-        return {**trip_count_text(iterations), "h0": np.arange(8, dtype=np.int64)}
+        return {**trip_count_inputs(iterations), "h0": np.arange(8, dtype=np.int64)}
 
     return BenchmarkCase(
         "hashing", "h = h * a + b + (neighbour mod 65536), int64 [8]: 7 nodes", iterations, build, inputs
@@ -242,6 +242,6 @@ def beams(iterations: int = 5_000) -> BenchmarkCase:
 
     def inputs() -> Inputs:
         logits = uniform(13, iterations, 4, 8, low=-2, high=0)
-        return {**trip_count_text(iterations), "scores0": np.zeros(4, np.float32), "logits": logits}
+        return {**trip_count_inputs(iterations), "scores0": np.zeros(4, np.float32), "logits": logits}
 
     return BenchmarkCase("beams", "the best 4 of 4x8, by TopK, Div, Mod: 9 nodes", iterations, build, inputs)

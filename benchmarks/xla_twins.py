@@ -23,7 +23,7 @@ from xla_vector_twins import XlaTwin
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
-def _modules() -> tuple[Any, Any]:
+def _import_modules() -> tuple[Any, Any]:
     import jax
     import jax.numpy as jnp
 
@@ -32,7 +32,7 @@ def _modules() -> tuple[Any, Any]:
 
 
 def _scalar(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
         def step(state: Any) -> Any:
@@ -46,7 +46,7 @@ def _scalar(weights: Inputs) -> XlaTwin:
 
 
 def _scalar_scan(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
     capacity = 100_000
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
@@ -62,7 +62,7 @@ def _scalar_scan(weights: Inputs) -> XlaTwin:
 
 
 def _collatz(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
 
     def run(trips: Any, start: Any, addend: Any) -> Any:
         def step(state: Any) -> Any:
@@ -76,13 +76,13 @@ def _collatz(weights: Inputs) -> XlaTwin:
 
 
 def _mandelbrot(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
     pixels = 1024
 
     def run(side: Any, limit: Any) -> Any:
         width = jnp.float32(2) / side.astype(jnp.float32)
 
-        def pixel(p: Any, counts: Any) -> Any:
+        def count_pixel(p: Any, counts: Any) -> Any:
             c_im = jnp.float32(-1) + (p // side).astype(jnp.float32) * width
             c_re = jnp.float32(-1.5) + (p % side).astype(jnp.float32) * width
 
@@ -95,13 +95,13 @@ def _mandelbrot(weights: Inputs) -> XlaTwin:
             count = jax.lax.while_loop(lambda s: (s[0] < limit) & s[1], escape, begin)[4]
             return counts.at[p].set(count)
 
-        return jax.lax.fori_loop(jnp.int64(0), jnp.int64(pixels), pixel, jnp.zeros(pixels, jnp.int64))
+        return jax.lax.fori_loop(jnp.int64(0), jnp.int64(pixels), count_pixel, jnp.zeros(pixels, jnp.int64))
 
     return run, ("side", "limit"), ("counts",)
 
 
 def _heat(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
 
     def run(trips: Any, u0: Any, k: Any, tol: Any) -> Any:
         def step(state: Any) -> Any:
@@ -117,7 +117,7 @@ def _heat(weights: Inputs) -> XlaTwin:
 
 
 def _lstm_layer(weights: Inputs, n: int) -> Callable[..., Any]:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
     w, r, b = (jnp.asarray(weights[f"{name}{n}"]) for name in "WRb")
 
     def step(state: Any, x: Any) -> Any:
@@ -151,7 +151,7 @@ def _two_lstm(weights: Inputs) -> XlaTwin:
 
 
 def _ssm(weights: Inputs) -> XlaTwin:
-    jax, _ = _modules()
+    jax, _ = _import_modules()
 
     def run(a: Any, b: Any, x: Any, c: Any, h0: Any) -> Any:
         def step(h: Any, parts: Any) -> Any:
@@ -164,7 +164,7 @@ def _ssm(weights: Inputs) -> XlaTwin:
 
 
 def _greedy(weights: Inputs) -> XlaTwin:
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
     w = {name: jnp.asarray(value) for name, value in weights.items()}
     steps = int(weights["M"])
 
@@ -217,7 +217,7 @@ def prepare(
         raise NoTwinError
     if threads == 1:
         os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
-    jax, jnp = _modules()
+    jax, jnp = _import_modules()
     weights = {t.name: onnx.numpy_helper.to_array(t) for t in case.build().graph.initializer}
     # The trip count of a loop with scan outputs is part of their shapes, which XLA has to know.
     function, names, keys = _XLA_TWINS[case.name]({"M": inputs["M"], **weights} if "M" in inputs else weights)

@@ -83,7 +83,7 @@ class FrameReader(FrameProtocol, Protocol):
             UsageError: the session has moved since.
         """
 
-    def by_reference(self) -> FrameReader:
+    def with_references(self) -> FrameReader:
         """A reader that may give references to large tensors (:class:`.statistics.tensor_statistics.TensorRef`), valid
         until the session moves."""
 

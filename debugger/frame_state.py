@@ -124,7 +124,7 @@ class FrameState:
     @property
     def index_values(self) -> frozenset[Value]:
         """See :func:`~..runtime.graph.index_values.find_index_values`."""
-        return frozenset() if self.loop is None else _index_values(self.loop)
+        return frozenset() if self.loop is None else _cached_index_values(self.loop)
 
     def next_line(self, source: PseudoCode) -> PseudoCodeLine | None:
         """The line that runs next, or that runs; None if there is none."""
@@ -168,19 +168,19 @@ def read_frame(frame: FrameReader, is_running: bool = True) -> FrameState:
         tuple([(value.name, results[value]) for value in outer if value in results]),
         MappingProxyType(results),
         MappingProxyType({value.name: data for value, data in results.items()}),
-        _no_history if loop is None else frame.history_reader(),
+        _empty_history if loop is None else frame.history_reader(),
         is_running,
     )
 
 
-def _index_values(loop: Loop) -> frozenset[Value]:
+def _cached_index_values(loop: Loop) -> frozenset[Value]:
     indices = _INDEX_VALUES.get(loop)
     if indices is None:
         indices = _INDEX_VALUES[loop] = find_index_values(loop)
     return indices
 
 
-def _no_history() -> Evolution:
+def _empty_history() -> Evolution:
     return EMPTY_EVOLUTION
 
 
@@ -272,7 +272,7 @@ def _read_scans(frame: FrameReader, loop: Loop) -> list[ScanState]:
     scans: list[ScanState] = []
     if not loop.scan_outputs:
         return scans
-    indices = _index_values(loop)
+    indices = _cached_index_values(loop)
     for k, (port, name) in enumerate(zip(loop.scan_outputs, scan_names(loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(

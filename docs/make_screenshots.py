@@ -28,7 +28,7 @@ from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli import main
 from loopdbg.tui.command_worker import CommandWorker
-from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen, make_lesson_screen
 
 ROOT = Path(__file__).parents[1]
 #: The export names fonts on a server; a picture should ask no one.
@@ -86,12 +86,12 @@ def _without_fonts(svg: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
 
 
-def _screen(scene: PictureScene) -> DebuggerScreen:
+def _open_scene(scene: PictureScene) -> DebuggerScreen:
     if isinstance(scene.opened, int):
         learner = Learner(
             LearnerProgress(None), KeyWording({}, lambda scene, peer: "", lambda number: ""), number=scene.opened
         )
-        return lesson_screen(learner)
+        return make_lesson_screen(learner)
     path = ROOT / "sample_models" / scene.opened
     with np.load(path.with_suffix(".inputs.npz")) as inputs:
         driver = CommandWorker(loopdbg.load(path), dict(inputs), None)
@@ -104,7 +104,7 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
     with tempfile.TemporaryDirectory() as folder:
         # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
-        debugger = _screen(scene)
+        debugger = _open_scene(scene)
         app = LoopdbgApp[int](debugger)
         async with app.run_test(size=size or scene.size) as pilot:
             await debugger.run_control.wait_until_idle()

@@ -84,7 +84,7 @@ class Item:
 Frame = frozenset[Item]
 
 
-async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
+async def story_frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
     """The colour of the paper, and each screen of the story."""
     with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
         # What someone chose for their own screen is not to be in it.
@@ -128,7 +128,7 @@ def items(rows: Sequence[Sequence[Segment]], paper: str) -> Iterator[Item]:
                 yield Item(index * CELL_WIDTH_PX, y, cell_len(seen) * CELL_WIDTH_PX, seen, ink, classes)
 
 
-def captions(story: Sequence[Step], y: int) -> list[Frame]:
+def caption_frames(story: Sequence[Step], y: int) -> list[Frame]:
     """Below the screen: the key, and what it does."""
     results = []
     for step in story:
@@ -141,7 +141,7 @@ def captions(story: Sequence[Step], y: int) -> list[Frame]:
 # -- the picture
 
 
-def lives(shown: Sequence[Frame]) -> dict[tuple[int, int], list[Item]]:
+def items_by_frame_span(shown: Sequence[Frame]) -> dict[tuple[int, int], list[Item]]:
     """What is seen from one frame to another (not with it), by both: what stays is there once."""
     results: dict[tuple[int, int], list[Item]] = {}
     since: dict[Item, int] = {}
@@ -154,7 +154,7 @@ def lives(shown: Sequence[Frame]) -> dict[tuple[int, int], list[Item]]:
 
 def moving(paper: str, shown: Sequence[Frame], seconds: Sequence[float]) -> str:
     """Frames as one SVG; each is seen for so long, and then all over again."""
-    spans = lives(shown)
+    spans = items_by_frame_span(shown)
     ends = np.cumsum([0, *seconds]) / sum(seconds) * 100
     colours = sorted({item.colour for some in spans.values() for item in some if item.text})
     named = {colour: f"c{k}" for k, colour in enumerate(colours)}
@@ -164,20 +164,20 @@ def moving(paper: str, shown: Sequence[Frame], seconds: Sequence[float]) -> str:
         "text { font: 16.6px 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre }\n",
         ".b { font-weight: bold } .i { font-style: italic } .d { opacity: 0.6 }\n",
         *(f".{name} {{ fill: {colour} }}\n" for colour, name in named.items()),
-        *(_timed(begin, end, ends, len(shown), sum(seconds)) for begin, end in spans),
+        *(_visibility_style(begin, end, ends, len(shown), sum(seconds)) for begin, end in spans),
         "@media (prefers-reduced-motion: reduce) { g { animation: none !important } }\n</style>\n",
         f'<rect width="{width}" height="{height}" fill="{paper}"/>\n',
     ]
     # What is behind texts lies below all of them.
     for texts in (False, True):
         for (begin, end), some in spans.items():
-            drawn = [_drawn(item, named) for item in some if bool(item.text) == texts]
+            drawn = [_item_svg(item, named) for item in some if bool(item.text) == texts]
             if drawn:
                 parts.append(f'<g class="t{begin}-{end}">\n{"".join(drawn)}</g>\n')
     return "".join((*parts, "</svg>\n"))
 
 
-def _timed(begin: int, end: int, ends: Sequence[float], count: int, seconds: float) -> str:
+def _visibility_style(begin: int, end: int, ends: Sequence[float], count: int, seconds: float) -> str:
     """The style of what is seen from one frame to another; without animation that of the last frame is seen."""
     name = f"t{begin}-{end}"
     if (begin, end) == (0, count):
@@ -190,7 +190,7 @@ def _timed(begin: int, end: int, ends: Sequence[float], count: int, seconds: flo
     return f".{name} {{{still} animation: {name} {seconds:g}s step-end infinite }}\n@keyframes {name} {{ {steps} }}\n"
 
 
-def _drawn(item: Item, named: dict[str, str]) -> str:
+def _item_svg(item: Item, named: dict[str, str]) -> str:
     if not item.text:
         return (
             f'<rect x="{item.x}" y="{item.y}" width="{item.width}" height="{CELL_HEIGHT_PX}" fill="{item.colour}"/>\n'
@@ -201,8 +201,8 @@ def _drawn(item: Item, named: dict[str, str]) -> str:
 
 def picture(story: Sequence[Step] = STORY) -> str:
     """The moving picture."""
-    paper, screens = asyncio.run(frames(story))
-    message = captions(story, (SIZE[1] + 1) * CELL_HEIGHT_PX - CELL_HEIGHT_PX // 2)
+    paper, screens = asyncio.run(story_frames(story))
+    message = caption_frames(story, (SIZE[1] + 1) * CELL_HEIGHT_PX - CELL_HEIGHT_PX // 2)
     return moving(paper, [a | b for a, b in zip(screens, message, strict=True)], [step.seconds for step in story])
 
 

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent
 COMMANDS = ("break if err < 1e-3", "step 2", "set x = 3", "step 2", "branch 1", "step", "next 4")
 
 
-async def draw() -> None:
+async def draw_widget_pictures() -> None:
     """Both pictures of one stop."""
     session = loopdbg.debug(DOCS.parent / "sample_models" / "newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6})
     widget = loopdbg.widget(session)
@@ -31,4 +31,4 @@ async def draw() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(draw())
+    asyncio.run(draw_widget_pictures())

@@ -133,7 +133,7 @@ def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | No
             yield temporary
             with defer_signals():
                 if exists:
-                    _merge(temporary, target, obsolete)
+                    _merge_folder(temporary, target, obsolete)
                 else:
                     target.absolute().parent.mkdir(parents=True, exist_ok=True)
                     os.rename(temporary, target)
@@ -315,7 +315,7 @@ def _copy_attributes(temporary: Path, older: os.stat_result) -> None:
         os.chmod(temporary, stat.S_IMODE(older.st_mode))
 
 
-def _merge(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None:
+def _merge_folder(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None:
     """Move all files of a folder into another one on the same file system."""
     folders = [source, *(path for path in sorted(source.rglob("*")) if path.is_dir())]
     files = [path for folder in folders for path in sorted(folder.iterdir()) if not path.is_dir()]

@@ -153,7 +153,7 @@ def _graph_from_openvino(model: Any, inputs: Any = None) -> Graph:
     import openvino
 
     with scratch_folder() as folder:
-        path = folder / f"{_file_name(model.get_friendly_name())}.xml"
+        path = folder / f"{_safe_file_name(model.get_friendly_name())}.xml"
         openvino.serialize(model, path)
         return _read_temporary_model(path)
 
@@ -206,7 +206,7 @@ def _with_default_name(graph: Graph, name: str) -> Graph:
     return graph
 
 
-def _file_name(name: str) -> str:
+def _safe_file_name(name: str) -> str:
     characters: Sequence[str] = [c if c.isalnum() or c in "-_." else "_" for c in name[:100]]
     return "".join(characters) or _DEFAULT_NAME
 

@@ -61,12 +61,12 @@ def check_value(
                 got=type(value).__name__,
             )
         return [check_value(f"{name}[{k}]", declared.element, element, what=what) for k, element in enumerate(value)]
-    array = _coerce(name, declared, value, what)
+    array = _coerce_to_array(name, declared, value, what)
     _check_shape(name, declared, array, named, what)
     return array
 
 
-def _coerce(name: str, declared: TensorType, value: Data, what: str) -> Array:
+def _coerce_to_array(name: str, declared: TensorType, value: Data, what: str) -> Array:
     def mismatch(problem: str, got: str) -> InputError:
         return InputError(f"{subject} {problem}", name=name, expected=str(declared), got=got)
 

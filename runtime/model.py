@@ -59,11 +59,11 @@ class EngineHook(ABC):
         """As any hook."""
 
     @abstractmethod
-    def _attach(self, engine: Engine) -> None:
+    def _attach_engine(self, engine: Engine) -> None:
         """The run begins."""
 
     @abstractmethod
-    def _detach(self) -> None:
+    def _detach_engine(self) -> None:
         """The run ended, possibly by an error."""
 
 
@@ -681,7 +681,7 @@ class Model:
             if on_iteration is not None:
                 engine.set_hook(_boundary_hook(engine, on_iteration))
             if isinstance(on_iteration, EngineHook):
-                on_iteration._attach(engine)
+                on_iteration._attach_engine(engine)
             event, index = monitor.run_until_end(observer)
             return event, index
         except LimitError:
@@ -689,7 +689,7 @@ class Model:
             raise
         finally:
             if isinstance(on_iteration, EngineHook):
-                on_iteration._detach()
+                on_iteration._detach_engine()
             if observer is not None:
                 observer.finish(event, index)
             if on_iteration is not None:
@@ -701,7 +701,7 @@ class Model:
         refers to values of the engine."""
         results: dict[str, Data] = engine.results(HAND_OVER_MIN_BYTES if is_unobserved else None)
         if self.graph.variables:
-            self._keep_state(engine)
+            self._store_variables(engine)
         return results
 
     def _stop_message(self, engine: Engine, event: str, index: int, limit: int | None) -> str:
@@ -749,14 +749,14 @@ class Model:
         """Notes on ONNX operators whose version does not support the type of an input."""
         if self.graph.system is not System.ONNX:
             return []
-        from .frontends.onnx.type_checks import type_notes
+        from .frontends.onnx.type_checks import disallowed_type_notes
 
         def value_type(value: Value) -> ValueType:
             slot = engine.plan.slot_of.get(value)
             dtype_and_shape = None if slot is None else engine.memory.dtype_and_shape(slot)
             return value.type if dtype_and_shape is None else TensorType(*dtype_and_shape)
 
-        return type_notes(self.graph, value_type)
+        return disallowed_type_notes(self.graph, value_type)
 
     def _totals_with_notes(self, engine: Engine) -> list[LoopTotals]:
         """The loop totals of a finished run, with notes."""
@@ -796,7 +796,7 @@ class Model:
         model.state.update(self.state)
         return model
 
-    def _keep_state(self, engine: Engine) -> None:
+    def _store_variables(self, engine: Engine) -> None:
         for variable in self.graph.variables:
             if variable.assigned is not None:
                 self.state[variable.name] = np.array(engine.value(engine.plan.slot_of[variable.assigned]))

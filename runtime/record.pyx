@@ -19,22 +19,22 @@ def record(cls=None, /, *, bint eq=True, bint repr=True, bint frozen=False):
         cls.__doc__ = cls.__doc__ or cls.__name__  # keeps dataclass from generating it from the signature
         defined = vars(cls).keys() & {"__init__", "__eq__", "__hash__", "__repr__"}
         dataclass(init=False, repr=False, eq=False)(cls)
-        methods = {"__init__": _init(cls)}
+        methods = {"__init__": _make_init(cls)}
         if repr:
             methods["__repr__"] = _repr
         if eq:
-            methods |= _equality([field.name for field in fields(cls) if field.compare], frozen)
+            methods |= _equality_methods([field.name for field in fields(cls) if field.compare], frozen)
         for name in methods.keys() - defined:
             setattr(cls, name, methods[name])
         if frozen:
-            cls.__setattr__ = _refuse
-            cls.__delattr__ = _refuse
+            cls.__setattr__ = _reject_mutation
+            cls.__delattr__ = _reject_mutation
         return cls
 
     return decorate if cls is None else decorate(cls)
 
 
-cdef object _init(cls):
+cdef object _make_init(cls):
     cdef list ordered = sorted(fields(cls), key=_keyword_only)
     cdef tuple names = tuple([field.name for field in ordered])
     cdef tuple values = tuple([field.default for field in ordered])
@@ -77,7 +77,7 @@ def _keyword_only(field):
     return field.kw_only
 
 
-cdef dict _equality(list names, bint frozen):
+cdef dict _equality_methods(list names, bint frozen):
     if not names:
         compared = type
     else:
@@ -98,5 +98,5 @@ def _repr(self):
     return f"{type(self).__qualname__}({', '.join(texts)})"
 
 
-def _refuse(self, str name, *value):
+def _reject_mutation(self, str name, *value):
     raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")

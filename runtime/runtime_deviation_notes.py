@@ -22,13 +22,13 @@ _INT32 = np.iinfo(np.int32)
 
 def notes_for_run(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     """Findings about a loop's last entry, one sentence each; the engine is at the end of the run."""
-    yield from _trip_count(plan, engine)
-    yield from _int32_overflows(plan, engine)
+    yield from _trip_count_notes(plan, engine)
+    yield from _int32_overflow_notes(plan, engine)
     yield from _clipped_cell_notes(plan, engine)
     yield from _part_size_notes(plan, engine)
 
 
-def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
+def _trip_count_notes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     # Constant trip counts are covered by Loop.notes.
     if plan.trip_count < 0 or engine.memory.is_known(plan.trip_count):
         return
@@ -40,7 +40,7 @@ def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
         yield note
 
 
-def _int32_overflows(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
+def _int32_overflow_notes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     if plan.loop.system is System.TENSORRT:
         return  # not an OpenVINO model
     for edge in plan.edges:

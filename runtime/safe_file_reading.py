@@ -27,7 +27,7 @@ def open_regular_file(path: str | os.PathLike[str], buffering: int = -1) -> Bina
         OSError: the file is missing, unreadable, or not a regular file.
     """
     # The file object owns the descriptor from the start, so that an interrupt closes it exactly once.
-    file = open(path, "rb", buffering, opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
+    file = open(path, "rb", buffering, opener=_open_nonblocking)  # noqa: SIM115 (the caller closes it)
     try:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file", os.fspath(path))
@@ -37,7 +37,7 @@ def open_regular_file(path: str | os.PathLike[str], buffering: int = -1) -> Bina
     return file
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file without blocking on a pipe that has no writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

@@ -82,11 +82,11 @@ def duration_text(seconds: float) -> str:
     for unit, unit_name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         # 0.9 ms rather than 900 us, and 36 us rather than 0.036 ms.
         if seconds >= 0.1 * unit:
-            return f"{_three_digits(seconds / unit)} {unit_name}"
-    return f"{_three_digits(seconds * 1e9)} ns"
+            return f"{_format_three_digits(seconds / unit)} {unit_name}"
+    return f"{_format_three_digits(seconds * 1e9)} ns"
 
 
-def _three_digits(number: float) -> str:
+def _format_three_digits(number: float) -> str:
     if number >= 100:
         return f"{number:.0f}"
     return f"{number:.2g}" if number < 1 else f"{number:.3g}"

@@ -96,16 +96,16 @@ class IrGraphWriter:
 
     def parameter(self, name: str, element: str, shape: Shape) -> LayerPort:
         """Add an input of the graph."""
-        data = {"shape": _join(shape), "element_type": element}
+        data = {"shape": _join_dims(shape), "element_type": element}
         [port] = self.layer("Parameter", name, [], [(element, shape)], data)
-        self._name(port, name)
+        self._add_tensor_name(port, name)
         return port
 
     def result(self, source: LayerPort, name: str) -> LayerPort:
         """Add an output of the graph; ``name`` is also added to its tensor's names."""
         layer = len(self._layers)
         self.layer("Result", name, [source], [])
-        self._name(source, name)
+        self._add_tensor_name(source, name)
         return LayerPort(layer, 0, source.element, source.shape)
 
     def constant(self, name: str, value: Array) -> LayerPort:
@@ -114,7 +114,7 @@ class IrGraphWriter:
         offset = self.weights.add(value.tobytes())
         data = {
             "element_type": element,
-            "shape": _join(value.shape),
+            "shape": _join_dims(value.shape),
             "offset": str(offset),
             "size": str(value.nbytes),
         }
@@ -156,16 +156,16 @@ class IrGraphWriter:
         if inputs:
             section = ET.SubElement(layer, "input")
             for to_port, source in enumerate(inputs):
-                _port(section, to_port, source.element, source.shape)
+                _add_port(section, to_port, source.element, source.shape)
                 origin = {"from-layer": source.layer, "from-port": source.port}
                 target = {"to-layer": number, "to-port": to_port}
-                ET.SubElement(self._edges, "edge", _attributes(origin | target))
+                ET.SubElement(self._edges, "edge", _attribute_texts(origin | target))
         ports = []
         if outputs:
             section = ET.SubElement(layer, "output")
             for number_of_port, (element, shape) in enumerate(outputs, start=len(inputs)):
                 port = LayerPort(number, number_of_port, element, shape)
-                self._outputs[port] = _port(section, number_of_port, element, shape)
+                self._outputs[port] = _add_port(section, number_of_port, element, shape)
                 ports.append(port)
         return ports
 
@@ -181,11 +181,11 @@ class IrGraphWriter:
         ports = self.layer(
             "TensorIterator", name, [i.source for i in inputs], [(o.result.element, o.shape) for o in outputs]
         )
-        port_map = self._iterate(body, back_edges)
+        port_map = self._add_loop_sections(body, back_edges)
         for number, entry in enumerate(inputs):
-            _port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
+            _add_port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
         for number, output in enumerate(outputs, start=len(inputs)):
-            _port_map_entry(port_map, "output", number, output.result, output.joined)
+            _add_port_map_entry(port_map, "output", number, output.result, output.joined)
         return ports
 
     def loop(
@@ -207,28 +207,28 @@ class IrGraphWriter:
         """
         sources = [trip_count, condition, *(i.source for i in inputs)]
         ports = self.layer("Loop", name, sources, [(o.result.element, o.shape) for o in outputs], opset="opset5")
-        port_map = self._iterate(body, back_edges)
+        port_map = self._add_loop_sections(body, back_edges)
         for number, entry in enumerate(inputs, start=2):
-            _port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
+            _add_port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
         for number, output in enumerate(outputs, start=len(sources)):
-            _port_map_entry(port_map, "output", number, output.result, output.joined)
+            _add_port_map_entry(port_map, "output", number, output.result, output.joined)
         if iteration:
-            _port_map_entry(port_map, "input", -1, iteration, None, purpose="current_iteration")
-        _port_map_entry(port_map, "output", -1, next_condition, None, purpose="execution_condition")
+            _add_port_map_entry(port_map, "input", -1, iteration, None, purpose="current_iteration")
+        _add_port_map_entry(port_map, "output", -1, next_condition, None, purpose="execution_condition")
         return ports
 
-    def _iterate(self, body: IrGraphWriter, back_edges: Sequence[tuple[LayerPort, LayerPort]]) -> ET.Element:
+    def _add_loop_sections(self, body: IrGraphWriter, back_edges: Sequence[tuple[LayerPort, LayerPort]]) -> ET.Element:
         """Add the sections of a loop to the newest layer and return its empty port_map."""
         layer = self._layers[-1]
         port_map = ET.SubElement(layer, "port_map")
         edges = ET.SubElement(layer, "back_edges")
         for result, parameter in back_edges:
             edge = {"from-layer": result.layer, "to-layer": parameter.layer}
-            ET.SubElement(edges, "edge", _attributes(edge))
+            ET.SubElement(edges, "edge", _attribute_texts(edge))
         ET.SubElement(layer, "body").extend([body._layers, body._edges])
         return port_map
 
-    def _name(self, port: LayerPort, name: str) -> None:
+    def _add_tensor_name(self, port: LayerPort, name: str) -> None:
         """Add a tensor name to an output port."""
         element = self._outputs[port]
         names = element.get("names")
@@ -243,26 +243,26 @@ class IrGraphWriter:
         return {".xml": text.encode(), ".bin": bytes(self.weights.content)}
 
 
-def _port_map_entry(
+def _add_port_map_entry(
     port_map: ET.Element, side: str, external: int, internal: LayerPort, slicing: PortMapSlice | None, **purpose: str
 ) -> None:
     entry = ET.SubElement(port_map, side)
     if slicing:
-        entry.attrib.update(_attributes(vars(slicing)))
-    entry.attrib.update(_attributes({"external_port_id": external, "internal_layer_id": internal.layer}))
+        entry.attrib.update(_attribute_texts(vars(slicing)))
+    entry.attrib.update(_attribute_texts({"external_port_id": external, "internal_layer_id": internal.layer}))
     entry.attrib.update(purpose)
 
 
-def _port(section: ET.Element, number: int, element: str, shape: Shape) -> ET.Element:
+def _add_port(section: ET.Element, number: int, element: str, shape: Shape) -> ET.Element:
     port = ET.SubElement(section, "port", {"id": str(number), "precision": PRECISION[element]})
     for dim in shape:
         ET.SubElement(port, "dim").text = str(dim)
     return port
 
 
-def _attributes(numbers: dict[str, int]) -> dict[str, str]:
+def _attribute_texts(numbers: dict[str, int]) -> dict[str, str]:
     return {name: str(number) for name, number in numbers.items()}
 
 
-def _join(shape: Shape) -> str:
+def _join_dims(shape: Shape) -> str:
     return ",".join(map(str, shape))

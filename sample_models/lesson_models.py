@@ -60,7 +60,7 @@ def halve() -> SampleModel:
     return text_sample(text, {"first": True, "x0": 5})
 
 
-def _climb(count: str, condition: str, extra_inputs: str, inputs: Mapping[str, object]) -> SampleModel:
+def _climb_sample(count: str, condition: str, extra_inputs: str, inputs: Mapping[str, object]) -> SampleModel:
     text = f"""
         main ({extra_inputs}int64 x0) => (int64 x_last, int64[k] rows)
         <bool yes = {{1}}> {{
@@ -79,17 +79,17 @@ def _climb(count: str, condition: str, extra_inputs: str, inputs: Mapping[str, o
 
 def climb() -> SampleModel:
     """A condition input that is true."""
-    return _climb("n", "yes", "int64 n, ", {"n": 6, "x0": 0})
+    return _climb_sample("n", "yes", "int64 n, ", {"n": 6, "x0": 0})
 
 
 def climb_absent() -> SampleModel:
     """No condition input: the body's condition is ignored."""
-    return _climb("n", "", "int64 n, ", {"n": 6, "x0": 0})
+    return _climb_sample("n", "", "int64 n, ", {"n": 6, "x0": 0})
 
 
 def climb_endless() -> SampleModel:
     """Neither a condition input nor a trip count: an infinite loop."""
-    return _climb("", "", "", {"x0": 0})
+    return _climb_sample("", "", "", {"x0": 0})
 
 
 def swap() -> SampleModel:

@@ -66,7 +66,7 @@ TENSORRT_MODES = (
 )
 
 
-def onnx_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
+def onnx_mode_files(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of ONNX's table, in ONNX's text format."""
     constant = "" if body.by is None else f"<int64 by = {{{body.by}}}> "
     first = {"": "", "asked": "first = Less (x0, limit)", "true": ""}[mode.condition]
@@ -85,7 +85,7 @@ def onnx_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     return {".onnxtxt": onnx_text("\n".join(line for line in text.splitlines() if line.strip()))}
 
 
-def openvino_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
+def openvino_mode_files(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of Loop-5's table."""
     net = IrGraphWriter()
     n, x0, limit = (net.parameter(name, "i64", ()) for name in ("n", "x0", "limit"))
@@ -109,7 +109,7 @@ def openvino_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     return net.files(body.name, 11)
 
 
-def tensorrt_mode(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
+def tensorrt_mode_files(body: ModeBody, mode: LessonMode) -> dict[str, bytes]:
     """A row of TensorRT's table of trip limits, as a script."""
     by = "x" if body.by is None else f"network.add_constant((), np.array({body.by}, np.int32)).get_output(0)"
     count = "    loop.add_trip_limit(n, trt.TripLimit.COUNT)\n" if mode.counted else ""
@@ -149,7 +149,7 @@ def build(network):
     return {".py": (text if "np." in text else text.replace("import numpy as np\n", "")).encode()}
 
 
-def _sample(
+def _sample_factory(
     write: Callable[[ModeBody, LessonMode], dict[str, bytes]], body: ModeBody, mode: LessonMode
 ) -> Callable[[], SampleModel]:
     inputs: dict[str, Array] = {name: np.array(value, np.int64) for name, value in (("n", 6), ("x0", 1), ("limit", 9))}
@@ -157,11 +157,11 @@ def _sample(
 
 
 SAMPLES: dict[str, Callable[[], SampleModel]] = {
-    f"{system}_{body.name}_{mode.number}": _sample(write, body, mode)
+    f"{system}_{body.name}_{mode.number}": _sample_factory(write, body, mode)
     for system, write, modes in (
-        ("onnx", onnx_mode, ONNX_MODES),
-        ("ir", openvino_mode, OPENVINO_MODES),
-        ("trt", tensorrt_mode, TENSORRT_MODES),
+        ("onnx", onnx_mode_files, ONNX_MODES),
+        ("ir", openvino_mode_files, OPENVINO_MODES),
+        ("trt", tensorrt_mode_files, TENSORRT_MODES),
     )
     for body in BODIES
     for mode in modes

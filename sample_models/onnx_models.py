@@ -35,16 +35,16 @@ def onnx_sample(
     model = onnx.parser.parse_model(header + text)
     for name, array in (weights or {}).items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    note_lines(model.graph, lines or {})
+    add_source_metadata(model.graph, lines or {})
     onnx.checker.check_model(model, full_check=True)
     return SampleModel({".onnx": model.SerializeToString(deterministic=True)}, inputs)
 
 
-def note_lines(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
+def add_source_metadata(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
     """Add the metadata of ``torch.onnx.export`` to nodes: the source line of each."""
     for node in graph.node:
         for attribute in node.attribute:
-            note_lines(attribute.g, lines)
+            add_source_metadata(attribute.g, lines)
         if node.output[0] in lines:
             node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=stack_trace(lines[node.output[0]]))
 
@@ -365,7 +365,7 @@ def greedy_decoder() -> SampleModel:
     return onnx_sample(19, text, inputs, weights)
 
 
-def lstm_layer(n: int, inputs: str, hidden: int) -> str:
+def lstm_layer_text(n: int, inputs: str, hidden: int) -> str:
     """The text of LSTM layer ``n`` as a Loop over the rows of ``inputs``, gates in the order i, o, f, c."""
     return f"""
           [layer{n}] h{n}_last, c{n}_last, h{n}_rows = Loop (steps, "", h_zero, c_zero) <
@@ -399,8 +399,8 @@ def two_layer_lstm() -> SampleModel:
             => (float[steps, {hidden}] Y, float[{hidden}] H, float[{hidden}] C) {{
           shape = Shape <start = 0, end = 1> (X)
           steps = Squeeze (shape)
-          {lstm_layer(1, "X", hidden)}
-          {lstm_layer(2, "h1_rows", hidden)}
+          {lstm_layer_text(1, "X", hidden)}
+          {lstm_layer_text(2, "h1_rows", hidden)}
           Y = Identity (h2_rows)
           H = Identity (h2_last)
           C = Identity (c2_last)

@@ -36,10 +36,10 @@ _INPUTS: Mapping[str, Mapping[str, Array]] = {
 }
 
 
-def _sample(name: str, inputs: Mapping[str, Array]) -> Callable[[], SampleModel]:
+def _sample_factory(name: str, inputs: Mapping[str, Array]) -> Callable[[], SampleModel]:
     return lambda: SampleModel({".py": (SCRIPTS / f"{name}.py").read_bytes()}, inputs)
 
 
 SAMPLES: dict[str, Callable[[], SampleModel]] = {
-    f"trt/{name}": _sample(name, inputs) for name, inputs in _INPUTS.items()
+    f"trt/{name}": _sample_factory(name, inputs) for name, inputs in _INPUTS.items()
 }

@@ -172,7 +172,7 @@ class CommandWorker(SessionWorker):
         self.enqueue(lambda: compute(self.session), finish)
         return True
 
-    def refusal(self, operation: str) -> str:
+    def refusal_message(self, operation: str) -> str:
         """The message why an operation is not possible, such as in a recording, with the remedy."""
         try:
             self.session.controller.refuse(operation)

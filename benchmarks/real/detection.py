@@ -58,7 +58,7 @@ class MaskedNms(nn.Module):
         overlaps = overlap(boxes, boxes)
         count = torch.arange(100)
 
-        def more(k: Tensor, left: Tensor, chosen: Tensor) -> Tensor:
+        def condition(k: Tensor, left: Tensor, chosen: Tensor) -> Tensor:
             return torch.logical_and(k < 100, left.max() > 0.05)
 
         def body(k: Tensor, left: Tensor, chosen: Tensor) -> tuple[Tensor, ...]:
@@ -67,7 +67,7 @@ class MaskedNms(nn.Module):
             left = torch.where(dropped, torch.zeros_like(left), left)
             return k + 1, left, torch.where(count == k, best, chosen)
 
-        k, _, chosen = while_loop(more, body, (torch.tensor(0), scores.clone(), torch.full((100,), -1)))
+        k, _, chosen = while_loop(condition, body, (torch.tensor(0), scores.clone(), torch.full((100,), -1)))
         return chosen, k
 
 

@@ -25,7 +25,7 @@ THREADS = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else None
 EXTRA_RUNS = 3
 
 
-def cold_start(runner: str, model: str, inputs: str) -> dict[str, Any]:
+def measure_cold_start(runner: str, model: str, inputs: str) -> dict[str, Any]:
     """Return the seconds from the first line of this script to the end of the first run, and bytes."""
     arrays = dict(np.load(inputs).items())
     prepared = RUNNERS[runner].prepare(RunnerJob(Path(model), arrays, THREADS))
@@ -87,6 +87,6 @@ def relative_error(results: list[Any], expected: list[Any]) -> float:
 
 if __name__ == "__main__":
     if sys.argv[1] == "cold":
-        print(json.dumps(cold_start(*sys.argv[2:])))
+        print(json.dumps(measure_cold_start(*sys.argv[2:])))
     else:
         print(json.dumps(measure_task(json.load(sys.stdin), float(sys.argv[2]))))

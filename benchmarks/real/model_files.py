@@ -268,7 +268,7 @@ def _quantize_int8(spec: ExportedModule | HandWrittenModel, folder: Path) -> Non
         )
     prepared.unlink()
     _check_runs(path, folder / "inputs.npz")
-    if not set(_operators(onnx.load(path).graph)) & QUANTIZED_OPERATORS:
+    if not set(_operator_types(onnx.load(path).graph)) & QUANTIZED_OPERATORS:
         path.unlink()
         raise ValueError("nothing to quantise")
 
@@ -292,12 +292,12 @@ QUANTIZED_OPERATORS = {
 }
 
 
-def _operators(graph: onnx.GraphProto) -> Iterator[str]:
+def _operator_types(graph: onnx.GraphProto) -> Iterator[str]:
     for node in graph.node:
         yield node.op_type
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
-                yield from _operators(body)
+                yield from _operator_types(body)
 
 
 def _convert_to_ir(variant: str, folder: Path) -> None:

@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=25, help="lines that are shown")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long it is run")
     options = parser.parse_args()
-    path = _path(options.model)
+    path = _model_path(options.model)
     model = loopdbg.load(path)
     inputs = path.parent / "inputs.npz"
     feeds = dict(np.load(inputs).items()) if inputs.exists() else {}
@@ -49,40 +49,40 @@ def main() -> int:
     started = time.perf_counter()
     while not best or time.perf_counter() - started < options.seconds:
         engine.time_nodes(True)
-        _run(engine, checked)
+        _run_engine(engine, checked)
         # For each node the minimum of all runs: other processes take time from some runs, but seldom from all.
         best = [min(pair) for pair in zip(best or engine.node_seconds, engine.node_seconds, strict=True)]
-    print("\n".join(_lines(engine, best, total_seconds, options.nodes, options.most)))
+    print("\n".join(_table_lines(engine, best, total_seconds, options.nodes, options.most)))
     return 0
 
 
-def _path(model: str) -> Path:
+def _model_path(model: str) -> Path:
     if Path(model).exists():
         return Path(model)
     name, system, variant = (*model.split("/"), *("onnx", "fp32")[model.count("/") :])[:3]
     return BUILT_DIRECTORY / name / f"{variant}{SUFFIX[system]}"
 
 
-def _run(engine: Engine, checked: object) -> None:
+def _run_engine(engine: Engine, checked: object) -> None:
     engine.start(checked, outputs_only=True)  # type: ignore[arg-type]
     engine.resume()
 
 
 def _fastest_run(engine: Engine, checked: object, seconds: float) -> float:
     """The minimum seconds of a run, after nodes are bound."""
-    _run(engine, checked)
+    _run_engine(engine, checked)
     best, started = float("inf"), time.perf_counter()
     while time.perf_counter() - started < seconds:
         began = time.perf_counter()
-        _run(engine, checked)
+        _run_engine(engine, checked)
         best = min(best, time.perf_counter() - began)
     return best
 
 
-def _lines(engine: Engine, best: list[float], total_seconds: float, nodes: bool, most: int) -> list[str]:
+def _table_lines(engine: Engine, best: list[float], total_seconds: float, nodes: bool, most: int) -> list[str]:
     totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0])
     for pc, (instruction, seconds) in enumerate(zip(engine.plan.code, best, strict=True)):
-        entry = totals[_title(engine, pc, instruction, nodes)]
+        entry = totals[_row_title(engine, pc, instruction, nodes)]
         entry[0] += seconds
         entry[1] += 1
     total = sum(seconds for seconds, _ in totals.values())
@@ -93,7 +93,7 @@ def _lines(engine: Engine, best: list[float], total_seconds: float, nodes: bool,
     return lines
 
 
-def _title(engine: Engine, pc: int, instruction: Instruction, nodes: bool) -> str:
+def _row_title(engine: Engine, pc: int, instruction: Instruction, nodes: bool) -> str:
     location = f"@{instruction.inside}"
     if instruction.node is None or instruction.op is None:
         return f"{instruction.kind.name} {location}"

@@ -20,7 +20,7 @@ class VectorField(nn.Module):
         return self.out(self.layers(x)) - 0.1 * x
 
 
-def rk4(f: nn.Module, x: Tensor, h: float) -> Tensor:
+def rk4_step(f: nn.Module, x: Tensor, h: float) -> Tensor:
     a = f(x)
     b = f(x + 0.5 * h * a)
     c = f(x + 0.5 * h * b)
@@ -40,7 +40,9 @@ class RungeKutta(nn.Module):
         from torch._higher_order_ops import while_loop
 
         return while_loop(
-            lambda k, x: k < self.steps, lambda k, x: (k + 1, rk4(self.field, x, 0.02)), (torch.tensor(0), x.clone())
+            lambda k, x: k < self.steps,
+            lambda k, x: (k + 1, rk4_step(self.field, x, 0.02)),
+            (torch.tensor(0), x.clone()),
         )[1]
 
 
@@ -81,7 +83,7 @@ class ConjugateGradients(nn.Module):
     def forward(self, matrix: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
-        def more(k: Tensor, x: Tensor, r: Tensor, p: Tensor, rr: Tensor) -> Tensor:
+        def condition(k: Tensor, x: Tensor, r: Tensor, p: Tensor, rr: Tensor) -> Tensor:
             return torch.logical_and(k < 200, rr > 1e-8)
 
         def body(k: Tensor, x: Tensor, r: Tensor, p: Tensor, rr: Tensor) -> tuple[Tensor, ...]:
@@ -92,7 +94,7 @@ class ConjugateGradients(nn.Module):
             return k + 1, x, r, r + (new / rr) * p, new
 
         start = (torch.tensor(0), torch.zeros_like(right), right.clone(), right.clone(), torch.dot(right, right))
-        return while_loop(more, body, start)[1], matrix.new_zeros(())
+        return while_loop(condition, body, start)[1], matrix.new_zeros(())
 
 
 @real_model("conjugate gradients on 512x512 until it converges, while_loop", "none")
@@ -114,7 +116,7 @@ class KalmanFilter(nn.Module):
         self.register_buffer("q", 0.01 * torch.eye(states))
         self.register_buffer("r", 0.1 * torch.eye(measured))
 
-    def invert(self, s: Tensor) -> Tensor:
+    def invert_3x3(self, s: Tensor) -> Tensor:
         """The inverse of 3x3 matrices by cofactors."""
         a, b, c = s[:, 0], s[:, 1], s[:, 2]
         rows = torch.stack([torch.linalg.cross(b, c), torch.linalg.cross(c, a), torch.linalg.cross(a, b)], 2)
@@ -130,7 +132,7 @@ class KalmanFilter(nn.Module):
             x = torch.matmul(x, self.f.t())
             p = torch.matmul(torch.matmul(self.f, p), self.f.t()) + self.q
             ph = torch.matmul(p, self.h.t())
-            gain = torch.matmul(ph, self.invert(torch.matmul(self.h, ph) + self.r))
+            gain = torch.matmul(ph, self.invert_3x3(torch.matmul(self.h, ph) + self.r))
             x = x + torch.matmul(gain, (z - torch.matmul(x, self.h.t())).unsqueeze(2)).squeeze(2)
             p = p - torch.matmul(gain, ph.transpose(1, 2))
             p = 0.5 * (p + p.transpose(1, 2))
@@ -170,7 +172,7 @@ class NBodySimulation(nn.Module):
     def forward(self, place: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
-        def pull(x: Tensor) -> Tensor:
+        def acceleration(x: Tensor) -> Tensor:
             offsets = x.unsqueeze(0) - x.unsqueeze(1)
             square = (offsets * offsets).sum(-1, keepdim=True) + 0.05
             return (offsets / (square * torch.sqrt(square))).sum(1) / x.size(0)
@@ -178,10 +180,10 @@ class NBodySimulation(nn.Module):
         def body(k: Tensor, x: Tensor, v: Tensor, a: Tensor) -> tuple[Tensor, ...]:
             v = v + 0.005 * a
             x = x + 0.01 * v
-            a = pull(x)
+            a = acceleration(x)
             return k + 1, x, v + 0.005 * a, a
 
-        start = (torch.tensor(0), place.clone(), speed.clone(), pull(place))
+        start = (torch.tensor(0), place.clone(), speed.clone(), acceleration(place))
         state = while_loop(lambda k, x, v, a: k < 60, body, start)
         return state[1], state[2]
 

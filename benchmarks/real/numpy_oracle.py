@@ -36,9 +36,9 @@ class NumpyRun:
         self.nodes_before_loop: list[tuple[onnx.NodeProto, list[Any]]] = []
         self._main: list[tuple[onnx.NodeProto, list[Any]]] = []
         with np.errstate(all="ignore"):
-            self.values = self._graph(model.graph, dict(feeds), None)
+            self.values = self._run_graph(model.graph, dict(feeds), None)
 
-    def _graph(self, graph: onnx.GraphProto, values: Values, record: LoopIteration | None) -> Values:
+    def _run_graph(self, graph: onnx.GraphProto, values: Values, record: LoopIteration | None) -> Values:
         """All values of a graph; the results of its nodes are added to ``record``."""
         for tensor in graph.initializer:
             values[tensor.name] = onnx.numpy_helper.to_array(tensor)
@@ -46,7 +46,7 @@ class NumpyRun:
         while pending:
             node = pending.pop(0)
             try:
-                outs = self._node(node, values, record)
+                outs = self._run_node(node, values, record)
             except KeyError:
                 # Its inputs come later: quantisation tools write graphs out of order.
                 pending.append(node)
@@ -59,31 +59,33 @@ class NumpyRun:
             (self._main if record is None else record.node_results).append((node, outs))
         return values
 
-    def _node(self, node: onnx.NodeProto, values: Values, record: LoopIteration | None) -> list[Any]:
+    def _run_node(self, node: onnx.NodeProto, values: Values, record: LoopIteration | None) -> list[Any]:
         args = [values[name] if name else None for name in node.input]
         attributes = {x.name: onnx.helper.get_attribute_value(x) for x in node.attribute}
         if node.op_type == "If":
             branch = attributes["then_branch" if np.asarray(args[0]).all() else "else_branch"]
-            inner = self._graph(branch, dict(values), record)
+            inner = self._run_graph(branch, dict(values), record)
             return [inner[value.name] for value in branch.output]
         if node.op_type in ("Loop", "Scan"):
             # A loop inside another one is covered by the iterations of the outer one.
             steps: list[LoopIteration] = []
-            results = list({"Loop": self._loop, "Scan": self._scan}[node.op_type](attributes, args, values, steps))
+            results = list(
+                {"Loop": self._run_loop, "Scan": self._run_scan}[node.op_type](attributes, args, values, steps)
+            )
             if record is None:
                 self.loops[node.name], self.nodes_before_loop = steps, list(self._main)
             return results
         if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             return [_quantize_dynamically(node.op_type, *args)]
         halves = node.op_type != "Cast" and any(isinstance(x, np.ndarray) and x.dtype == np.float16 for x in args)
-        return self._rounded(node, args) if halves else self._operator(node, args)
+        return self._rounded(node, args) if halves else self._run_operator(node, args)
 
     def _rounded(self, node: onnx.NodeProto, args: list[Any]) -> list[Any]:
         """In float16: sums inside a node are float32, and its results are rounded, as in runtimes."""
-        outs = self._operator(node, [_change_type(x, np.float16, np.float32) for x in args])
+        outs = self._run_operator(node, [_change_type(x, np.float16, np.float32) for x in args])
         return [_change_type(x, np.float32, np.float16) for x in outs]
 
-    def _operator(self, node: onnx.NodeProto, args: list[Any]) -> list[Any]:
+    def _run_operator(self, node: onnx.NodeProto, args: list[Any]) -> list[Any]:
         key = node.SerializeToString().hex()
         if key not in self._ready:
             ports = [
@@ -101,10 +103,10 @@ class NumpyRun:
         values = {**outer, **dict(zip((value.name for value in body.input), args, strict=True))}
         record = LoopIteration(values)
         steps.append(record)
-        self._graph(body, values, record)
+        self._run_graph(body, values, record)
         return [values[value.name] for value in body.output]
 
-    def _loop(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
+    def _run_loop(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
         body = attributes["body"]
         max_count = None if args[0] is None else int(np.asarray(args[0]).reshape(-1)[0])
         condition = True if args[1] is None else bool(np.asarray(args[1]).all())
@@ -116,7 +118,7 @@ class NumpyRun:
             scans.append(outs[1 + len(carried) :])
         return iter([*carried, *(np.stack(rows) for rows in zip(*scans, strict=True))])
 
-    def _scan(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
+    def _run_scan(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
         body, count = attributes["body"], attributes["num_scan_inputs"]
         carried, parts = args[: len(args) - count], args[len(args) - count :]
         axes = attributes.get("scan_input_axes") or [0] * count

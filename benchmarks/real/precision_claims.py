@@ -161,8 +161,8 @@ def compare_models(left: Path, right: Path, feeds: Feeds, narrow: Feeds) -> Comp
 def claims_of_diff(diff: Comparison) -> PrecisionClaims:
     """Return the claims of diff: of the first loop with findings."""
     first = diff.first
-    beyond = None if first is None or first.first is None else (_name(first), first.first.iteration or 0)
-    out = [_out_of_range(loop) for loop in diff.loops]
+    beyond = None if first is None or first.first is None else (_loop_name(first), first.first.iteration or 0)
+    out = [_first_out_of_range(loop) for loop in diff.loops]
     headrooms = [(item.headroom, item.node) for loop in diff.loops for item in loop.saturations]
     headrooms += [
         (loop.body_headroom.headroom, loop.body_headroom.node) for loop in diff.loops if loop.body_headroom is not None
@@ -170,11 +170,11 @@ def claims_of_diff(diff: Comparison) -> PrecisionClaims:
     return PrecisionClaims(beyond, next((item for item in out if item is not None), None), min(headrooms, default=None))
 
 
-def _name(loop: LoopFindings) -> str:
+def _loop_name(loop: LoopFindings) -> str:
     return loop.left.rpartition(" ▸ ")[2]
 
 
-def _out_of_range(loop: LoopFindings) -> tuple[int | None, str, int] | None:
+def _first_out_of_range(loop: LoopFindings) -> tuple[int | None, str, int] | None:
     first_saturated = [item.first_saturated for item in loop.saturations if item.first_saturated is not None]
     if loop.body_headroom is not None and loop.body_headroom.first_nonfinite is not None:
         first_saturated.append(loop.body_headroom.first_nonfinite)
@@ -190,13 +190,13 @@ def _out_of_range(loop: LoopFindings) -> tuple[int | None, str, int] | None:
 
 def claims_of_numpy(full: NumpyRun, narrow: NumpyRun, kind: str) -> PrecisionClaims:
     """Return the same from two runs in NumPy."""
-    is_close = _within_tolerance(*_tolerance(kind))
+    is_close = _tolerance_check(*_tolerance(kind))
     beyond: list[tuple[str, int]] = []
     for (name, records), others in zip(full.loops.items(), narrow.loops.values(), strict=True):
         for k, (x, other) in enumerate(zip(records, others, strict=True)):
             if not beyond and not all(map(is_close, x.results, other.results)):
                 beyond.append((name, k))
-    check_range = _float16_range if kind == "fp16" else _int8_range
+    check_range = _float16_headrooms if kind == "fp16" else _int8_headrooms
     ranges = [x for loop in narrow.loops.values() for k, step in enumerate(loop) for x in check_range(k, step)]
     if kind == "fp16":
         ranges = [*check_range(None, LoopIteration(narrow.values, narrow.nodes_before_loop)), *ranges]
@@ -210,7 +210,7 @@ def _tolerance(kind: str) -> tuple[float, float, float]:
     return (1e-2, 1e-3, 0.0) if kind == "fp16" else (1e-4, 1e-5, 0.05)
 
 
-def _within_tolerance(rtol: float, atol: float, peak: float) -> Any:
+def _tolerance_check(rtol: float, atol: float, peak: float) -> Any:
     def is_close(left: Any, right: Any) -> bool:
         if isinstance(left, list) or np.asarray(left).dtype.kind not in "f":
             return True
@@ -222,7 +222,7 @@ def _within_tolerance(rtol: float, atol: float, peak: float) -> Any:
     return is_close
 
 
-def _float16_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
+def _float16_headrooms(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
     """For each node in float16: the number of non-finite results of finite inputs, and its headroom."""
     for node, results in record.node_results:
         args = [record.values.get(name) for name in node.input if name]
@@ -235,7 +235,7 @@ def _float16_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int |
                 yield k, node.name, count, 65504 / largest if largest else np.inf
 
 
-def _int8_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
+def _int8_headrooms(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
     """For each QuantizeLinear: the number of saturated elements, and its headroom."""
     for node, _ in record.node_results:
         if node.op_type == "QuantizeLinear":
@@ -248,13 +248,13 @@ def _int8_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | No
 def confirm_blamed_node(node: NodeDifference, claim: LoopFindings, full: NumpyRun, narrow: NumpyRun, kind: str) -> bool:
     """Whether NumPy confirms the values of the node that diff blames, and its inputs are within the tolerance."""
     d, runs = node.difference, (full, narrow)
-    loop = list(full.loops).index(_name(claim))
+    loop = list(full.loops).index(_loop_name(claim))
     values = [run.values if d.iteration is None else list(run.loops.values())[loop][d.iteration].values for run in runs]
-    is_close = _within_tolerance(*_tolerance(kind))
+    is_close = _tolerance_check(*_tolerance(kind))
     pairs = [(values[0].get(d.name), d.left), (values[1].get(d.other), d.right)]
     if not all(claimed is None or is_close(actual, claimed) for claimed, actual in pairs):
         return False
-    left, right = (_node(run.model, name) for run, name in zip(runs, (node.node, node.other), strict=True))
+    left, right = (_find_node(run.model, name) for run, name in zip(runs, (node.node, node.other), strict=True))
     if left is None and right is not None:
         left = right  # the wide file has no such node
     if left is None or right is None or left.op_type != right.op_type:
@@ -263,14 +263,14 @@ def confirm_blamed_node(node: NodeDifference, claim: LoopFindings, full: NumpyRu
     return all(is_close(*pair) for pair in args if pair[0] is not None and pair[1] is not None)
 
 
-def _node(model: onnx.ModelProto, name: str) -> onnx.NodeProto | None:
+def _find_node(model: onnx.ModelProto, name: str) -> onnx.NodeProto | None:
     return next((node for graph in all_graphs(model.graph) for node in graph.node if node.name == name), None)
 
 
 # -- the table
 
 
-def rows(case: PrecisionCase) -> Iterator[tuple[str, PrecisionClaims, PrecisionClaims, str]]:
+def compare_claims(case: PrecisionCase) -> Iterator[tuple[str, PrecisionClaims, PrecisionClaims, str]]:
     """For each narrow file of a model: the claims of diff and of NumPy, and the node that diff blames."""
     built = build_model(REAL_MODELS[case.name])
     feeds = {
@@ -315,7 +315,7 @@ def main(names: list[str]) -> int:
     for case in CASES:
         if names and case.name not in names:
             continue
-        for kind, ours, numpy, node in rows(case):
+        for kind, ours, numpy, node in compare_claims(case):
             right = ours.agrees(numpy) and "not so" not in node
             status |= not right
             print(f"| {case.name} | {kind} | {ours} | {node} | {'the same' if right else numpy} |", flush=True)

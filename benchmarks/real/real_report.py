@@ -50,33 +50,33 @@ class RealModelRow:
         the result is near to one: low-precision models and IRs may differ from the expected values."""
         tolerance = TOLERANCES[self.variant]
         error = self.errors.get("loopdbg", math.inf)
-        if error <= tolerance or not self.peers_count:
+        if error <= tolerance or not self.accepts_peer_errors:
             return error <= tolerance
         peer_error = min((self.errors[key] for key in self.errors if key != "loopdbg"), default=0.0)
         return error <= 2 * peer_error < math.inf or (self.apart is not None and self.apart <= tolerance)
 
     @property
-    def peers_count(self) -> bool:
+    def accepts_peer_errors(self) -> bool:
         return self.variant != "fp32" or self.system == "ir"
 
     @property
     def ratio(self) -> float | None:
-        return _ratio(self.times, inverse=False)
+        return _peer_ratio(self.times, inverse=False)
 
     @property
     def cold_ratio(self) -> float | None:
-        return _ratio(self.cold, inverse=True)
+        return _peer_ratio(self.cold, inverse=True)
 
     @property
     def memory_ratio(self) -> float | None:
-        return _ratio(self.memory, inverse=True)
+        return _peer_ratio(self.memory, inverse=True)
 
     @property
     def title(self) -> str:
         return f"{self.model} {self.system} {self.variant}"
 
 
-def _ratio(numbers: dict[str, float], inverse: bool) -> float | None:
+def _peer_ratio(numbers: dict[str, float], inverse: bool) -> float | None:
     """The better peer's number relative to ours, or the inverse."""
     peers = [numbers[peer] for peer in PEERS if peer in numbers]
     if "loopdbg" not in numbers or not peers:
@@ -97,14 +97,14 @@ def main(patterns: Sequence[str], check: bool, quick: bool, json_path: str | Non
         print(f"no real model {', '.join(patterns)}; there are {', '.join(REAL_MODELS)}", file=sys.stderr)
         return 2
     rows: list[RealModelRow] = []
-    print(_header(check), flush=True)
+    print(_header_lines(check), flush=True)
     for real in models:
-        for row in _rows(real, patterns, check, quick):
+        for row in _measure_files(real, patterns, check, quick):
             rows.append(row)
-            print(_line(row, check), flush=True)
+            print(_table_line(row, check), flush=True)
             if json_path:
                 Path(json_path).write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    print("\n".join(["", *_summary(rows, check)]))
+    print("\n".join(["", *_summary_lines(rows, check)]))
     return 0 if all(row.is_correct for row in rows) else 1
 
 
@@ -113,7 +113,7 @@ def _matches(name: str, real: RealModel, pattern: str) -> bool:
     return fnmatch(name, pattern.partition("/")[0]) or real.source.stem == pattern
 
 
-def _rows(real: RealModel, patterns: Sequence[str], check: bool, quick: bool) -> Iterator[RealModelRow]:
+def _measure_files(real: RealModel, patterns: Sequence[str], check: bool, quick: bool) -> Iterator[RealModelRow]:
     try:
         built = build_model(real)
     except Exception as error:
@@ -125,10 +125,10 @@ def _rows(real: RealModel, patterns: Sequence[str], check: bool, quick: bool) ->
     for (system, variant), path in built.files.items():
         selectors = [p.split("/", 1)[1] for p in patterns if "/" in p and fnmatch(real.name, p.split("/")[0])]
         if not selectors or any(fnmatch(f"{system}/{variant}", p) for p in selectors):
-            yield _row(built, system, variant, path, check, quick)
+            yield _measure_file(built, system, variant, path, check, quick)
 
 
-def _row(built: BuiltModel, system: str, variant: str, path: Path, check: bool, quick: bool) -> RealModelRow:
+def _measure_file(built: BuiltModel, system: str, variant: str, path: Path, check: bool, quick: bool) -> RealModelRow:
     row = RealModelRow(built.real.name, system, variant, built.real.description)
     # ONNX Runtime reads no IR: it runs the source file of the IR.
     models = {"loopdbg": path, "onnxruntime": path.with_suffix(".onnx"), "openvino": path}
@@ -137,13 +137,13 @@ def _row(built: BuiltModel, system: str, variant: str, path: Path, check: bool, 
         np.savez(inputs, **built.inputs(variant))
         expected = built.folder / "expected.npz"
         if check:
-            _measure(row, {"loopdbg": path}, inputs, expected, 0.0)
-            if row.is_correct or "loopdbg" in row.failed or not row.peers_count:
+            _measure_runners(row, {"loopdbg": path}, inputs, expected, 0.0)
+            if row.is_correct or "loopdbg" in row.failed or not row.accepts_peer_errors:
                 return row
-        _measure(row, models, inputs, expected, 0.0 if check else QUICK_SECONDS if quick else SECONDS)
-        if not row.is_correct and row.peers_count:
+        _measure_runners(row, models, inputs, expected, 0.0 if check else QUICK_SECONDS if quick else SECONDS)
+        if not row.is_correct and row.accepts_peer_errors:
             # The peers compute with more bits than float16; onnx.reference follows the file.
-            _measure(row, {"loopdbg": path, "onnx.reference": models["onnxruntime"]}, inputs, expected, 0.0)
+            _measure_runners(row, {"loopdbg": path, "onnx.reference": models["onnxruntime"]}, inputs, expected, 0.0)
         if not check and not quick and "loopdbg" in row.errors:
             for _ in range(COLD_ROUNDS):
                 for key in row.errors:
@@ -154,7 +154,9 @@ def _row(built: BuiltModel, system: str, variant: str, path: Path, check: bool, 
     return row
 
 
-def _measure(row: RealModelRow, models: Mapping[str, Path], inputs: Path, expected: Path, seconds: float) -> None:
+def _measure_runners(
+    row: RealModelRow, models: Mapping[str, Path], inputs: Path, expected: Path, seconds: float
+) -> None:
     """Run the models in one process; if it dies, each in its own."""
     task = {"inputs": str(inputs), "expected": str(expected), "models": {k: str(path) for k, path in models.items()}}
     result = _run_child(["measure", str(seconds)], json.dumps(task))
@@ -163,7 +165,7 @@ def _measure(row: RealModelRow, models: Mapping[str, Path], inputs: Path, expect
             row.failed |= dict.fromkeys(models, result)
             return
         for key, path in models.items():
-            _measure(row, {key: path}, inputs, expected, seconds)
+            _measure_runners(row, {key: path}, inputs, expected, seconds)
         return
     row.errors |= result["errors"]
     row.failed |= result["failed"]
@@ -192,7 +194,7 @@ def _run_child(words: list[str], text: str = "") -> Any:
 _WIDTHS = (34, 6, 8, 10, 11, 11, 11, 8, 8, 8)
 
 
-def _header(check: bool) -> str:
+def _header_lines(check: bool) -> str:
     names = ["model", "system", "variant", "error", *(RUNNERS[key].title for key in ("loopdbg", *PEERS))]
     names = [*names[:4]] if check else [*names, "ratio", "cold", "memory"]
     threads = "1 thread each" if os.environ.get("OMP_NUM_THREADS") == "1" else "as many threads as each takes"
@@ -206,8 +208,8 @@ def _header(check: bool) -> str:
     return "\n".join(lines[:1] + lines[3:] if check else lines)
 
 
-def _line(row: RealModelRow, check: bool) -> str:
-    cells = [row.model, row.system, row.variant, _error(row)]
+def _table_line(row: RealModelRow, check: bool) -> str:
+    cells = [row.model, row.system, row.variant, _error_cell(row)]
     if not check:
         cells += [f"{row.times[key]:.0f}" if key in row.times else "–" for key in ("loopdbg", *PEERS)]
         cells += ["–" if r is None else f"{r:.2f}" for r in (row.ratio, row.cold_ratio, row.memory_ratio)]
@@ -215,7 +217,7 @@ def _line(row: RealModelRow, check: bool) -> str:
     return line + (f"  {row.failed['loopdbg']}" if "loopdbg" in row.failed else "")
 
 
-def _error(row: RealModelRow) -> str:
+def _error_cell(row: RealModelRow) -> str:
     if "loopdbg" not in row.errors:
         return "fails"
     text = f"{row.errors['loopdbg']:.1g}"
@@ -233,7 +235,7 @@ def _align_cells(cells: Sequence[str]) -> str:
     return " ".join(parts).rstrip()
 
 
-def _summary(rows: list[RealModelRow], check: bool) -> Iterator[str]:
+def _summary_lines(rows: list[RealModelRow], check: bool) -> Iterator[str]:
     models = {row.model for row in rows}
     right = [row for row in rows if row.is_correct]
     yield f"{len(rows)} files of {len(models)} models, {len(right)} right"

@@ -124,7 +124,7 @@ class StaticCacheDecoder(nn.Module):
     def forward(self, first: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
-        def more(step: Tensor, token: Tensor, tokens: Tensor, cache: Tensor, scores: Tensor) -> Tensor:
+        def condition(step: Tensor, token: Tensor, tokens: Tensor, cache: Tensor, scores: Tensor) -> Tensor:
             return step < self.longest
 
         def body(
@@ -139,7 +139,7 @@ class StaticCacheDecoder(nn.Module):
         cache = weight.new_zeros(2 * len(self.blocks), 1, self.heads, self.longest, self.size)
         tokens = torch.zeros(1, self.longest, dtype=torch.long)
         scores = weight.new_zeros(1, self.words.weight.size(0))
-        state = while_loop(more, body, (torch.tensor(0), first.clone(), tokens, cache, scores))
+        state = while_loop(condition, body, (torch.tensor(0), first.clone(), tokens, cache, scores))
         return state[2], state[4]
 
 
@@ -342,7 +342,7 @@ class UniversalTransformer(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
-        def more(step: Tensor, x: Tensor, halted: Tensor) -> Tensor:
+        def condition(step: Tensor, x: Tensor, halted: Tensor) -> Tensor:
             return torch.logical_and(step < self.most, halted.min() < 0.999)
 
         def body(step: Tensor, x: Tensor, halted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -350,7 +350,7 @@ class UniversalTransformer(nn.Module):
             p = torch.sigmoid(self.halt(y) - 2) * (1 - halted)
             return step + 1, p * y + (1 - p) * x, halted + p
 
-        state = while_loop(more, body, (torch.tensor(0), x.clone(), x.new_zeros(x.size(0), x.size(1), 1)))
+        state = while_loop(condition, body, (torch.tensor(0), x.clone(), x.new_zeros(x.size(0), x.size(1), 1)))
         return state[1], state[2]
 
 

@@ -216,7 +216,7 @@ class DeepEquilibrium(nn.Module):
 
         x = self.inject(image)
 
-        def more(step: Tensor, z: Tensor, moved: Tensor) -> Tensor:
+        def condition(step: Tensor, z: Tensor, moved: Tensor) -> Tensor:
             return torch.logical_and(step < 30, moved > 1e-3)
 
         def body(step: Tensor, z: Tensor, moved: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -225,7 +225,7 @@ class DeepEquilibrium(nn.Module):
             y = 0.5 * z + 0.5 * y
             return step + 1, y, (y - z).norm() / (y.norm() + 1e-5)
 
-        step, z, _ = while_loop(more, body, (torch.tensor(0), torch.zeros_like(x), x.new_ones(())))
+        step, z, _ = while_loop(condition, body, (torch.tensor(0), torch.zeros_like(x), x.new_ones(())))
         return self.out(z.mean((2, 3))), step
 
 

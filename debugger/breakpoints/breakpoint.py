@@ -265,7 +265,7 @@ class Breakpoint:
                 hit = self.expression.truth(scope)
                 self.evaluated, self.already_tested = True, self.is_in_main_graph
                 return hit
-            value = self._observe(frame, scope)
+            value = self._observed_quantity(frame, scope)
         except NoValueError:
             return False
         self.evaluated, self.already_tested = True, self.is_in_main_graph
@@ -294,13 +294,13 @@ class Breakpoint:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _observe(self, frame: FrameProtocol, scope: FrameScope) -> Any:
+    def _observed_quantity(self, frame: FrameProtocol, scope: FrameScope) -> Any:
         """The quantity compared between boundaries: the watched value, whether there is a NaN or the like, or what the
         body gets, of which the next boundary has the results."""
         if self.kind is Trigger.OVERFLOW:
             return frame.values.read_all(frame.loop.body.inputs if frame.loop is not None else ())
         if self.kind in _RESULT_TESTS:
-            return _any_result(frame, self.expression, scope, _RESULT_TESTS[self.kind])
+            return _any_result_matches(frame, self.expression, scope, _RESULT_TESTS[self.kind])
         return self._watched_value(scope)
 
     def _previous_observation(
@@ -311,7 +311,11 @@ class Breakpoint:
         previous_frame = frame.previous_frame()
         if previous_frame is not None:
             is_previous = last_test.boundary_key == (index, entry, previous_frame.iteration)
-            return last_test.value if is_previous else self._observe_frame(previous_frame, previous_frame.history)
+            return (
+                last_test.value
+                if is_previous
+                else self._observed_quantity_or_unknown(previous_frame, previous_frame.history)
+            )
         if self._is_stateless(frame):
             try:
                 return self._watched_value(_PreviousIterationScope(scope)) if iteration else _UNKNOWN
@@ -322,14 +326,18 @@ class Breakpoint:
         # The previous boundary was not tested: a jump, or the engine's predicate excluded a hit there.
         if iteration:
             boundary_frame = frame.boundary(iteration - 1)
-            return _UNKNOWN if boundary_frame is None else self._observe_frame(boundary_frame)
+            return _UNKNOWN if boundary_frame is None else self._observed_quantity_or_unknown(boundary_frame)
         # Values from the enclosing loop were tested there.
         outer_frame = frame.around if self.kind in _RESULT_TESTS and self.expression is None else None
-        return _UNKNOWN if outer_frame is None or outer_frame.loop is None else self._observe_frame(outer_frame)
+        return (
+            _UNKNOWN
+            if outer_frame is None or outer_frame.loop is None
+            else self._observed_quantity_or_unknown(outer_frame)
+        )
 
-    def _observe_frame(self, frame: FrameProtocol, history: IterationLookup | None = None) -> Any:
+    def _observed_quantity_or_unknown(self, frame: FrameProtocol, history: IterationLookup | None = None) -> Any:
         try:
-            return self._observe(frame, FrameScope(frame, history))
+            return self._observed_quantity(frame, FrameScope(frame, history))
         except NoValueError:
             return _UNKNOWN
 
@@ -343,7 +351,10 @@ class Breakpoint:
         first = earlier.previous_frame()
         if first is None:
             return False
-        old, new = self._observe_frame(first, first.history), self._observe_frame(earlier, earlier.history)
+        old, new = (
+            self._observed_quantity_or_unknown(first, first.history),
+            self._observed_quantity_or_unknown(earlier, earlier.history),
+        )
         return old is not _UNKNOWN and new is not _UNKNOWN and self._value_changed(old, new)
 
     def _value_changed(self, old: Any, new: Any) -> bool:
@@ -435,7 +446,7 @@ _RESULT_TESTS: Mapping[Trigger, Callable[[Any], bool]] = {
 }
 
 
-def _any_result(
+def _any_result_matches(
     frame: FrameProtocol, expression: Expression | None, scope: FrameScope, test: Callable[[Any], bool]
 ) -> bool:
     if expression is not None:

@@ -87,7 +87,7 @@ class Breakpoints(Sequence[Breakpoint]):
             parse(condition_text)  # raises
         location = _location_with_condition(breakpoint_, condition_text)
         if location is not None:
-            self._replace(breakpoint_, LocationParser(self._context, location).parse_location())
+            self._replace_trigger(breakpoint_, LocationParser(self._context, location).parse_location())
             return
         condition = parse(condition_text) if condition_text else None
         if condition is not None:
@@ -123,7 +123,7 @@ class Breakpoints(Sequence[Breakpoint]):
             skipped = [
                 symbols.loop_label(p.index) for p in symbols.loops if p.index in entry.loops and p.path not in entered
             ]
-            reason = symbols.scopes_text(entry.expression)
+            reason = symbols.expression_scopes_text(entry.expression)
             reports.append((entry, f"{reason}; loop '{skipped[0]}' was never entered" if skipped else reason))
         return reports
 
@@ -167,7 +167,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """The loops whose bodies evaluate its expressions."""
         return breakpoint_.loops or sorted({self._context.symbols.loop_of(node) for node in breakpoint_.nodes})
 
-    def _replace(self, breakpoint_: Breakpoint, replacement: Breakpoint) -> None:
+    def _replace_trigger(self, breakpoint_: Breakpoint, replacement: Breakpoint) -> None:
         """Give a breakpoint the trigger of another one."""
         for expression in () if breakpoint_.log is None else breakpoint_.log.expressions:
             self._check_expression(expression, replacement)

@@ -126,13 +126,13 @@ class _SlotResolver:
             if computed and slot == edge.result:
                 # The first computed value has no predecessor; the carried value has.
                 return _BoundarySlot(self.engine.monitor.previous_slot(self._index, k), True, exact=False)
-        return None if self._varies(slot) else _BoundarySlot(slot, True)
+        return None if self._varies_in_entry(slot) else _BoundarySlot(slot, True)
 
     def _is_computed(self, slot: int) -> bool:
         code = self.engine.plan.code
         return any(slot in i.outputs for i in code[self.plan.head : self.plan.exit] if i.inside == self._index)
 
-    def _varies(self, slot: int) -> bool:
+    def _varies_in_entry(self, slot: int) -> bool:
         sliced = any(slot == entry.inner for entry in self.plan.slices)
         tested = any(slot in i.outputs for i in self.engine.plan.code[self.plan.top : self.plan.head])
         return self._is_computed(slot) or tested or sliced or slot in (self.plan.iteration, self.plan.condition_input)

@@ -27,7 +27,7 @@ class LineTable:
         self._graph = graph
 
     @cached_property
-    def _lines(self) -> _NodesByLine:
+    def _nodes_by_own_line(self) -> _NodesByLine:
         """The nodes of each line by file, in execution order."""
         table: _NodesByLine = {}
         for node in walk(self._graph):
@@ -40,14 +40,14 @@ class LineTable:
         table: _NodesByLine = {}
         for node in walk(self._graph):
             for depth, (file, line) in enumerate(node.origin.callers):
-                if line not in self._lines.get(_posix_path(file), ()):
+                if line not in self._nodes_by_own_line.get(_posix_path(file), ()):
                     _add_node(table, file, line, node, node.origin.callers[:depth])
         return table
 
     @cached_property
     def _nodes_by_source_line(self) -> _NodesByLine:
-        files = dict.fromkeys((*self._lines, *self._nodes_by_call_line))
-        return {file: self._lines.get(file, {}) | self._nodes_by_call_line.get(file, {}) for file in files}
+        files = dict.fromkeys((*self._nodes_by_own_line, *self._nodes_by_call_line))
+        return {file: self._nodes_by_own_line.get(file, {}) | self._nodes_by_call_line.get(file, {}) for file in files}
 
     def break_locations(self) -> list[str]:
         """Every line with nodes in ``break`` syntax, for completion: ``model.py:87``."""

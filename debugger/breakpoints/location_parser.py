@@ -107,7 +107,7 @@ class LocationParser:
             return self._breakpoint_on_results(location)
         code = CODE_LINE_PATTERN.fullmatch(location)
         if code is not None and not self._is_name(location):
-            return self._breakpoint_at_code(
+            return self._breakpoint_at_source_line(
                 self.symbols.line_table.nodes_of_line(code["file"], int(code["line"]), self._candidate_nodes())
             )
         if not self.context.has_nodes:
@@ -146,7 +146,7 @@ class LocationParser:
             )
         return self._make_breakpoint(Trigger.NODE, nodes=nodes)
 
-    def _breakpoint_at_code(self, nodes: frozenset[Node]) -> Breakpoint:
+    def _breakpoint_at_source_line(self, nodes: frozenset[Node]) -> Breakpoint:
         """A breakpoint before the nodes of a source line; in a recording, at the boundaries of the enclosing loops."""
         if self.context.has_nodes:
             return self._breakpoint_at_nodes(nodes)
@@ -175,7 +175,7 @@ class LocationParser:
         if match is not None and (match["level"] is None or WatchMode(match["mode"]) in _MODES_WITH_LEVEL):
             mode, text = WatchMode(match["mode"]), text[: match.start()].strip()
             if mode in _MODES_WITH_LEVEL:
-                level = self._parse_level(match["mode"], match["level"], text)
+                level = self._parse_threshold(match["mode"], match["level"], text)
         if not text:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
@@ -187,7 +187,7 @@ class LocationParser:
         if loops == (MAIN_GRAPH,):
             raise UsageError(
                 f"nothing changes from boundary to boundary in '{expression.text}': "
-                f"{self.symbols.scopes_text(expression)}; break if tests it once",
+                f"{self.symbols.expression_scopes_text(expression)}; break if tests it once",
                 name=expression.text,
             )
         breakpoint_ = self._make_breakpoint(Trigger.WATCH, loops=loops, expression=expression)
@@ -198,7 +198,7 @@ class LocationParser:
         return breakpoint_
 
     @staticmethod
-    def _parse_level(word: str, number: str | None, expression_text: str) -> float:
+    def _parse_threshold(word: str, number: str | None, expression_text: str) -> float:
         if number is None:
             raise UsageError(f"'{word}' needs a number: watch {expression_text} {word} 0.5", name=word)
         try:
@@ -280,7 +280,7 @@ class LocationParser:
                 return (index,)
         if expression.names and all(self.symbols.scope_text(name) for name in expression.names):
             raise UsageError(
-                f"'{expression.text}' cannot be tested anywhere: {self.symbols.scopes_text(expression)}",
+                f"'{expression.text}' cannot be tested anywhere: {self.symbols.expression_scopes_text(expression)}",
                 name=expression.text,
             )
         default = self._default_loop()

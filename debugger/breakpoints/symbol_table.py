@@ -126,7 +126,7 @@ class SymbolTable:
     def scope_text(self, name: str) -> str:
         """Description of the scopes where a name has a value; "" for an unknown name."""
         scopes = [
-            f"the body of loop '{self.loop_label(p.index)}'" for p in self.loops if name in self._own_names(p.loop)
+            f"the body of loop '{self.loop_label(p.index)}'" for p in self.loops if name in self._names_in_body(p.loop)
         ]
         if name not in self.names_in_scope(-1):
             return " and ".join(scopes)
@@ -137,10 +137,10 @@ class SymbolTable:
         return " and ".join([*scopes, where])
 
     @staticmethod
-    def _own_names(loop: Loop) -> set[str]:
+    def _names_in_body(loop: Loop) -> set[str]:
         return {*(name for value in own_values(loop.body) for name in value.names), *scan_names(loop)}
 
-    def scopes_text(self, expression: Expression) -> str:
+    def expression_scopes_text(self, expression: Expression) -> str:
         """The scopes of the names of an expression: ``y is of the body of loop 'inner'``."""
         scopes = [
             f"{quote(name)} is of {self.scope_text(name)}" for name in sorted(expression.names) if self.scope_text(name)

@@ -129,7 +129,11 @@ class Diff:
         1
         """
         difference = self._comparison.first_difference
-        return None if difference is None else _first_difference(difference, self._comparison.first or self._comparison)
+        return (
+            None
+            if difference is None
+            else _make_first_difference(difference, self._comparison.first or self._comparison)
+        )
 
     @property
     def loops(self) -> list[LoopDifference]:
@@ -146,7 +150,7 @@ class Diff:
                 findings.iterations,
                 findings.differing_iterations,
                 (findings.left_trips, findings.right_trips),
-                None if findings.first is None else _first_difference(findings.first, findings),
+                None if findings.first is None else _make_first_difference(findings.first, findings),
             )
             for findings in self._comparison.loops
         ]
@@ -179,7 +183,7 @@ class Diff:
         return list(self._comparison.notes)
 
 
-def _first_difference(difference: Difference, findings: LoopFindings | Comparison) -> FirstDifference:
+def _make_first_difference(difference: Difference, findings: LoopFindings | Comparison) -> FirstDifference:
     node = None if findings.cause is None else findings.cause.node
     return FirstDifference(
         difference.loop,
@@ -239,7 +243,7 @@ def diff(
     >>> loopdbg.diff(model, ref, inputs)
     <Diff same: newton_sqrt.onnx and reference>
     """
-    options = ComparisonOptions(_tolerance(rtol, atol), dict(names or {}), tuple(loops))
+    options = ComparisonOptions(_make_tolerance(rtol, atol), dict(names or {}), tuple(loops))
     sources = [_open_source(a), _open_source(b)]
     try:
         return Diff(_compare_sources(sources[0], sources[1], inputs, options, max_iterations))
@@ -249,7 +253,7 @@ def diff(
                 source.trace.close()
 
 
-def _tolerance(rtol: float | None, atol: float | None) -> Tolerance:
+def _make_tolerance(rtol: float | None, atol: float | None) -> Tolerance:
     for name, number in (("rtol", rtol), ("atol", atol)):
         if number is not None and not (math.isfinite(number) and number >= 0):
             raise UsageError(f"{name}={number}: a tolerance is a number from 0 on")

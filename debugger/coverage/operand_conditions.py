@@ -89,48 +89,48 @@ class _Operands:
         return numbers[0] if numbers else None
 
 
-def _any(p: P, x: T) -> T:
+def _any_true(p: P, x: T) -> T:
     """Whether any element is true; of none: false."""
     if 0 in x.shape:
         return p.constant(np.array(False))
     count = math.prod(x.shape)
     if not isinstance(count, int):  # one that varies (symbolic_extents.py)
         return p.reduce(np.logical_or, x, range(len(x.shape)), False)
-    return p.reshape(x, ()) if count == 1 else _call_any(p, np.not_equal, count, x)
+    return p.reshape(x, ()) if count == 1 else _emit_any_call(p, np.not_equal, count, x)
 
 
 def _any_related(p: P, relation: np.ufunc, a: T, b: T) -> T:
     """Whether a relation holds for any pair of elements; broadcasting."""
     sizes = [math.prod(x.shape) for x in (a, b)]
     if not all(type(size) is int and size for size in sizes) or a.dtype != b.dtype or a.dtype not in _ANY_TYPES[:-1]:
-        return _any(p, p.map(relation, a, b))
+        return _any_true(p, p.map(relation, a, b))
     if sizes[0] == 1 and len(a.shape) <= len(b.shape):
         relation, a, b, sizes = _SWAPPED.get(relation, relation), b, a, sizes[::-1]
     is_scalar = sizes[1] == 1 and len(b.shape) <= len(a.shape)
     if sizes[0] == 1 or not (is_scalar or a.shape == b.shape):
-        return _any(p, p.map(relation, a, b))
-    return _call_any(p, relation, sizes[0], a, b, is_scalar)
+        return _any_true(p, p.map(relation, a, b))
+    return _emit_any_call(p, relation, sizes[0], a, b, is_scalar)
 
 
-def _call_any(p: P, relation: np.ufunc, count: int, a: T, b: T | None = None, is_scalar: bool = False) -> T:
+def _emit_any_call(p: P, relation: np.ufunc, count: int, a: T, b: T | None = None, is_scalar: bool = False) -> T:
     operands = (a,) if b is None else (a, b)
     params = (_ANY_TYPES.index(a.dtype), _ANY_RELATIONS.index(relation), int(is_scalar), count)
     (result,) = p.call(RoutineCall("data_movement.any", [((), np.dtype(np.bool_))], params), operands)
     return result
 
 
-def _both(p: P, *tests: T) -> T:
+def _logical_and(p: P, *tests: T) -> T:
     return reduce(lambda a, b: p.map(np.logical_and, a, b), tests)
 
 
-def _either(p: P, *tests: T) -> T:
+def _logical_or(p: P, *tests: T) -> T:
     return reduce(lambda a, b: p.map(np.logical_or, a, b), tests)
 
 
 # --- Clamps
 
 
-def _clip(operands: _Operands) -> Iterator[OperandTest]:
+def _clip_tests(operands: _Operands) -> Iterator[OperandTest]:
     x = operands[0]
     assert x is not None
     bounds = [(k + 1, name) for k, name in enumerate(("min", "max"))]
@@ -156,7 +156,7 @@ def _clip(operands: _Operands) -> Iterator[OperandTest]:
 
     def inside(p: P, x: T, *read: T) -> T:
         ends = [(np.greater_equal, limit(p, 0, x, read)), (np.less_equal, limit(p, 1, x, read))]
-        return _any(p, _both(p, *(p.map(compare, x, end) for compare, end in ends if end is not None)))
+        return _any_true(p, _logical_and(p, *(p.map(compare, x, end) for compare, end in ends if end is not None)))
 
     ways = (("below", below), ("inside", inside), ("above", above))
     for way, function in ways:
@@ -164,7 +164,7 @@ def _clip(operands: _Operands) -> Iterator[OperandTest]:
             yield OperandTest("clamp", way, (x, *limit_values), function)
 
 
-def _extreme(compare: np.ufunc) -> Callable[[_Operands], Iterator[OperandTest]]:
+def _extreme_tests(compare: np.ufunc) -> Callable[[_Operands], Iterator[OperandTest]]:
     """Min and Max: each operand alone is the extreme of some element."""
 
     def tests(operands: _Operands) -> Iterator[OperandTest]:
@@ -177,7 +177,7 @@ def _extreme(compare: np.ufunc) -> Callable[[_Operands], Iterator[OperandTest]]:
                 others = [x for j, x in enumerate(read) if j != k]
                 if len(others) == 1:
                     return _any_related(p, compare, read[k], others[0])
-                return _any(p, _both(p, *(p.map(compare, read[k], x) for x in others)))
+                return _any_true(p, _logical_and(p, *(p.map(compare, read[k], x) for x in others)))
 
             way = value.name if [v.name for v in values].count(value.name) == 1 and value.name else f"input {k}"
             yield OperandTest("clamp", way, values, function)
@@ -185,12 +185,12 @@ def _extreme(compare: np.ufunc) -> Callable[[_Operands], Iterator[OperandTest]]:
     return tests
 
 
-def _where(operands: _Operands) -> Iterator[OperandTest]:
+def _where_tests(operands: _Operands) -> Iterator[OperandTest]:
     condition = operands[0]
     assert condition is not None
     if operands.varies(condition):
-        yield OperandTest("select", "true", (condition,), _any)
-        yield OperandTest("select", "false", (condition,), lambda p, x: _any(p, p.map(np.logical_not, x)))
+        yield OperandTest("select", "true", (condition,), _any_true)
+        yield OperandTest("select", "false", (condition,), lambda p, x: _any_true(p, p.map(np.logical_not, x)))
 
 
 # --- Indices
@@ -210,7 +210,7 @@ def _index_tests(
             ends = [[0 if end == 0 else size - 1 for size in extents]]
             if negative:
                 ends.append([-size if end == 0 else -1 for size in extents])
-            return _any(p, _either(p, *(p.map(np.equal, numbers, p.numbers(k, shape, _INT64)) for k in ends)))
+            return _any_true(p, _logical_or(p, *(p.map(np.equal, numbers, p.numbers(k, shape, _INT64)) for k in ends)))
 
         return function
 
@@ -218,7 +218,9 @@ def _index_tests(
     yield OperandTest("index", "last", (data, indices), at_end(-1))
 
 
-def _elements(data: int = 0, indices: int = 1, axis_operand: int = -1) -> Callable[[_Operands], Iterator[OperandTest]]:
+def _element_index_tests(
+    data: int = 0, indices: int = 1, axis_operand: int = -1
+) -> Callable[[_Operands], Iterator[OperandTest]]:
     """Operators with one index along an axis: Gather, GatherElements, ScatterElements and the like."""
 
     def tests(operands: _Operands) -> Iterator[OperandTest]:
@@ -248,7 +250,7 @@ def _index_tuple_tests(batch: str) -> Callable[[_Operands], Iterator[OperandTest
     return tests
 
 
-def _slice(operands: _Operands) -> Iterator[OperandTest]:
+def _slice_tests(operands: _Operands) -> Iterator[OperandTest]:
     """A slice with bounds that vary: whether it begins with the first element, or ends with the last."""
     is_openvino = operands.system is System.OPENVINO
     axes_at, steps_at = (4, 3) if is_openvino else (3, 4)
@@ -266,7 +268,7 @@ def _slice(operands: _Operands) -> Iterator[OperandTest]:
         sizes = [x.shape[axis] for axis in chosen]
         return p.numbers(sizes, (count,), _INT64), count, list(steps or (1,) * count)
 
-    def reaches(first: bool) -> Callable[..., T]:
+    def make_reach_test(first: bool) -> Callable[..., T]:
         def function(p: P, x: T, starts: T, ends: T) -> T:
             sizes, count, increments = extents(p, x, starts)
             forward = p.constant(np.array([step > 0 for step in increments]))
@@ -279,46 +281,46 @@ def _slice(operands: _Operands) -> Iterator[OperandTest]:
             )
             zero = constant(p, 0, _INT64)
             if first:
-                return _any(
+                return _any_true(
                     p,
-                    _either(
+                    _logical_or(
                         p,
-                        _both(p, forward, p.map(np.less_equal, begin, zero), p.map(np.greater, end, zero)),
-                        _both(p, backward, p.map(np.less, end, zero), p.map(np.greater_equal, begin, zero)),
+                        _logical_and(p, forward, p.map(np.less_equal, begin, zero), p.map(np.greater, end, zero)),
+                        _logical_and(p, backward, p.map(np.less, end, zero), p.map(np.greater_equal, begin, zero)),
                     ),
                 )
             last = p.map(np.subtract, sizes, constant(p, 1, _INT64))
-            return _any(
+            return _any_true(
                 p,
-                _either(
+                _logical_or(
                     p,
-                    _both(p, forward, p.map(np.greater_equal, end, sizes), p.map(np.less_equal, begin, last)),
-                    _both(p, backward, p.map(np.greater_equal, begin, last), p.map(np.less, end, last)),
+                    _logical_and(p, forward, p.map(np.greater_equal, end, sizes), p.map(np.less_equal, begin, last)),
+                    _logical_and(p, backward, p.map(np.greater_equal, begin, last), p.map(np.less, end, last)),
                 ),
             )
 
         return function
 
-    yield OperandTest("index", "first", (x, starts, ends), reaches(first=True))
-    yield OperandTest("index", "last", (x, starts, ends), reaches(first=False))
+    yield OperandTest("index", "first", (x, starts, ends), make_reach_test(first=True))
+    yield OperandTest("index", "last", (x, starts, ends), make_reach_test(first=False))
 
 
 _OPERATORS: Mapping[str, Callable[[_Operands], Iterator[OperandTest]]] = {
-    "Clip": _clip,
-    "Clamp": _clip,
-    "Max": _extreme(np.greater),
-    "Maximum": _extreme(np.greater),
-    "Min": _extreme(np.less),
-    "Minimum": _extreme(np.less),
-    "Where": _where,
-    "Select": _where,
-    "Gather": _elements(axis_operand=2),
-    "GatherElements": _elements(),
+    "Clip": _clip_tests,
+    "Clamp": _clip_tests,
+    "Max": _extreme_tests(np.greater),
+    "Maximum": _extreme_tests(np.greater),
+    "Min": _extreme_tests(np.less),
+    "Minimum": _extreme_tests(np.less),
+    "Where": _where_tests,
+    "Select": _where_tests,
+    "Gather": _element_index_tests(axis_operand=2),
+    "GatherElements": _element_index_tests(),
     "GatherND": _index_tuple_tests("batch_dims"),
-    "Slice": _slice,
-    "ScatterElements": _elements(),
-    "ScatterElementsUpdate": _elements(axis_operand=3),
-    "ScatterUpdate": _elements(axis_operand=3),
+    "Slice": _slice_tests,
+    "ScatterElements": _element_index_tests(),
+    "ScatterElementsUpdate": _element_index_tests(axis_operand=3),
+    "ScatterUpdate": _element_index_tests(axis_operand=3),
     "ScatterND": _index_tuple_tests(""),
     "ScatterNDUpdate": _index_tuple_tests(""),
 }

@@ -122,39 +122,39 @@ class _Finder:
     def visit(self, graph: Graph, path: str, loop: Loop | None, guards: Guards) -> None:
         for node in graph.nodes:
             if loop is not None and node.op_type != "Constant":
-                self._add(path, loop, node, guards, PointKind.NODE, "")
+                self._add_node_point(path, loop, node, guards, PointKind.NODE, "")
             if isinstance(node, Loop):
                 inner = f"{path} ▸ {node.name}"
-                self._loop(inner, node)
+                self._visit_loop(inner, node)
                 self.visit(node.body, inner, node, ())
             elif isinstance(node, If):
-                self._if(path, loop, node, guards)
+                self._visit_if(path, loop, node, guards)
             elif loop is not None and isinstance(node, Operation):
                 for test in operand_tests(node, self._system, self._producers):
-                    self._add(path, loop, node, guards, PointKind(test.kind), test.way, test=test)
+                    self._add_node_point(path, loop, node, guards, PointKind(test.kind), test.way, test=test)
 
-    def _if(self, path: str, loop: Loop | None, node: If, guards: Guards) -> None:
+    def _visit_if(self, path: str, loop: Loop | None, node: If, guards: Guards) -> None:
         for name, taken in _BRANCHES if loop is not None else ():
             for way in (FIRST, LATER, LAST):
                 assert loop is not None
-                self._add(path, loop, node, guards, PointKind.BRANCH, f"{name} {way}", taken=taken)
+                self._add_node_point(path, loop, node, guards, PointKind.BRANCH, f"{name} {way}", taken=taken)
         for (name, branch), (_, taken) in zip(bodies(node), _BRANCHES, strict=True):
             inside = (*guards, (node, taken)) if loop is not None else ()
             self.visit(branch, f"{path} ▸ {node.name} ({name})", loop, inside)
 
-    def _loop(self, path: str, loop: Loop) -> None:
+    def _visit_loop(self, path: str, loop: Loop) -> None:
         trips = self._producers.constant_integer(loop.trip_count) if loop.fixed_trips is None else loop.fixed_trips
         is_limited = trips is not None and trips >= 0 and trips < (1 << 63) - 1
-        conditions = _conditions(loop, self._producers)
+        conditions = _condition_may_end(loop, self._producers)
         for way, count in ((ZERO, 0), (SINGLE, 1), (MANY, 2)):
             if is_limited and trips is not None:
                 possible = trips >= count if conditions else count == min(trips, 2)
                 if not possible:
                     continue
             # Zero iterations take a condition that is false at the beginning, where the trip count is known.
-            if way == ZERO and is_limited and trips and not _may_begin_false(loop, self._producers):
+            if way == ZERO and is_limited and trips and not _may_start_false(loop, self._producers):
                 continue
-            self._add_loop(path, loop, PointKind.ITERATIONS, way)
+            self._add_loop_point(path, loop, PointKind.ITERATIONS, way)
         ends = (
             (CONDITION, conditions),
             (TRIP_COUNT, is_limited or (trips is None and loop.trip_count is not None)),
@@ -163,13 +163,13 @@ class _Finder:
         )
         for way, is_possible in ends:
             if is_possible:
-                self._add_loop(path, loop, PointKind.TERMINATION, way)
+                self._add_loop_point(path, loop, PointKind.TERMINATION, way)
 
-    def _add_loop(self, path: str, loop: Loop, kind: PointKind, way: str) -> None:
-        point = CoveragePoint(self._unique(f"{path}/{kind}/{way}"), path, "", loop.op_type, kind, way)
+    def _add_loop_point(self, path: str, loop: Loop, kind: PointKind, way: str) -> None:
+        point = CoveragePoint(self._unique_id(f"{path}/{kind}/{way}"), path, "", loop.op_type, kind, way)
         self.sites.append(PointSite(point, loop, None, ()))
 
-    def _add(
+    def _add_node_point(
         self,
         path: str,
         loop: Loop,
@@ -181,25 +181,25 @@ class _Finder:
         taken: bool | None = None,
     ) -> None:
         parts = (path, node.name, kind.value, *([way] if way else []))
-        point = CoveragePoint(self._unique("/".join(parts)), path, node.name, node.op_type, kind, way)
+        point = CoveragePoint(self._unique_id("/".join(parts)), path, node.name, node.op_type, kind, way)
         self.sites.append(PointSite(point, loop, node, guards, test, taken))
 
-    def _unique(self, text: str) -> str:
+    def _unique_id(self, text: str) -> str:
         """An id; a second node of one name gets a number."""
         self._ids[text] += 1
         return text if self._ids[text] == 1 else f"{text}#{self._ids[text]}"
 
 
-def _may_begin_false(loop: Loop, producers: ProducerMap) -> bool:
+def _may_start_false(loop: Loop, producers: ProducerMap) -> bool:
     if loop.condition_node_count is not None:
         return True
     initial = loop.initial_condition
     return initial is not None and producers.constant_scalar(initial) is not True
 
 
-def _conditions(loop: Loop, producers: ProducerMap) -> bool:
+def _condition_may_end(loop: Loop, producers: ProducerMap) -> bool:
     """Whether a condition may end the loop."""
-    return _may_begin_false(loop, producers) or (loop.condition is not None and _can_be_false(loop, producers))
+    return _may_start_false(loop, producers) or (loop.condition is not None and _can_be_false(loop, producers))
 
 
 def _can_be_false(loop: Loop, producers: ProducerMap) -> bool:

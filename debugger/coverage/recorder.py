@@ -97,7 +97,7 @@ class _Placement:
             return "iteration"
         return "condition" if slot == self._plan.condition_input else "outer"
 
-    def slot_after(self, slot: int) -> int:
+    def slot_after_iteration(self, slot: int) -> int:
         """The slot that has a value at the boundary after the iteration that used it."""
         kind, monitor, index = self.kind(slot), self._engine.monitor, self._plan.index
         if kind == "carried":
@@ -193,7 +193,7 @@ class CoverageRecorder:
         taken = self._branches_taken()
         for site in self._operand_sites:
             if site.point.id not in self.hits and site not in self._watched:
-                self._watch(site, not site.guards or site.guards[-1] in taken)
+                self._watch_point(site, not site.guards or site.guards[-1] in taken)
         self.set_stops()
 
     def has_foreign_hits(self) -> bool:
@@ -205,13 +205,13 @@ class CoverageRecorder:
         if event == "predicate":
             for key in self.engine.monitor.hits:
                 if key in self._predicates:
-                    self._hit_predicate(self._predicates[key])
+                    self._record_predicate_hit(self._predicates[key])
             if not self._accumulates and index in self._outermost and self.engine.loop_state(index)[0] > 1:
                 # It is not entered again.
                 for watch in [w for w in self._predicates.values() if w.index == index and w.when == FIRST]:
                     self._stop_watching(watch)
         if event == "node":
-            self._at_node(index)
+            self._test_at_node(index)
         else:
             self._evaluate_at_loop_end(index)
         self.set_stops()
@@ -231,7 +231,7 @@ class CoverageRecorder:
             for outermost in self._outermost - self._ended:
                 # It ended while the run was looked at for repetitions.
                 self._evaluate_at_loop_end(outermost)
-        self._add_totals()
+        self._record_totals()
         if (event == "limit" or event.startswith("loop ")) and NEVER in self._loop_points[index]:
             self.hits.add(self._loop_points[index][NEVER])
         self.hits.update(watch.site.point.id for watch in self._counted if self._index_reached_end(watch))
@@ -240,26 +240,26 @@ class CoverageRecorder:
         if not self._accumulates:
             # In the next run these wait for their branches again.
             for watch in [w for w in self._predicates.values() if w.guards]:
-                self._remove(watch)
+                self._remove_predicate(watch)
 
     # -- watching
 
-    def _watch(self, site: PointSite, exists: bool = True) -> _Watch:
+    def _watch_point(self, site: PointSite, exists: bool = True) -> _Watch:
         """Look at a point of a node from now on. ``exists``: its branch was taken before."""
         point, index = site.point, self._index[site.loop]
         assert site.node is not None
         self._watched.add(site)
-        guards = tuple((_condition(node), taken) for node, taken in site.guards)
+        guards = tuple((_if_condition(node), taken) for node, taken in site.guards)
         when = ""
         if site.test is not None:
             operands, test = site.test.operands, false_on_type_error(site.test.function)
         else:
             assert isinstance(site.node, If)
-            operands, test = (_condition(site.node),), _truth(bool(site.taken))
+            operands, test = (_if_condition(site.node),), _truth_test(bool(site.taken))
             when = point.way.rpartition(" ")[2]
         watch = _Watch(site, index, operands, guards, test, when)
-        kinds = {self._kind(index, value) for value in (*operands, *(value for value, _ in guards))}
-        if self._is_index_by_iteration(watch):
+        kinds = {self._placement_kind(index, value) for value in (*operands, *(value for value, _ in guards))}
+        if self._is_iteration_number_index(watch):
             self._counted.append(watch)
         elif kinds <= {"outer", "computed", "carried", "iteration"}:
             if exists:
@@ -272,15 +272,15 @@ class CoverageRecorder:
             self._traps.setdefault(self._positions[site.node], []).append(watch)
         return watch
 
-    def _is_index_by_iteration(self, watch: _Watch) -> bool:
+    def _is_iteration_number_index(self, watch: _Watch) -> bool:
         """Whether a point is about an index that is the iteration number, in every iteration of an outermost loop."""
-        kinds = [self._kind(watch.index, value) for value in watch.operands]
+        kinds = [self._placement_kind(watch.index, value) for value in watch.operands]
         is_index = watch.site.point.kind is PointKind.INDEX and kinds == ["outer", "iteration"]
         return is_index and not watch.guards and watch.index in self._outermost
 
     def _index_reached_end(self, watch: _Watch) -> bool:
         """Whether an iteration had an index at the end of its range."""
-        memory, (data, index) = self.engine.memory, (self._slot(value) for value in watch.operands)
+        memory, (data, index) = self.engine.memory, (self._slot_of_value(value) for value in watch.operands)
         indexed, number = memory.dtype_and_shape(data), memory.dtype_and_shape(index)
         iterations, *_ = self.engine.loops.totals(watch.index)
         if indexed is None or number is None:
@@ -293,10 +293,10 @@ class CoverageRecorder:
             self._reached[key] = any(map(as_boolean, answers))
         return self._reached[key]
 
-    def _kind(self, index: int, value: Value) -> str:
-        return self._placements[index].kind(self._slot(value))
+    def _placement_kind(self, index: int, value: Value) -> str:
+        return self._placements[index].kind(self._slot_of_value(value))
 
-    def _slot(self, value: Value) -> int:
+    def _slot_of_value(self, value: Value) -> int:
         return self.engine.plan.slot_of[value]
 
     def _watch_after_iteration(self, watch: _Watch) -> None:
@@ -305,11 +305,11 @@ class CoverageRecorder:
         placement = self._placements[index]
         values = (*watch.operands, *(value for value, _ in watch.guards))
         # The boundary has the number of the next iteration.
-        is_number = [placement.kind(self._slot(value)) == "iteration" for value in values]
+        is_number = [placement.kind(self._slot_of_value(value)) == "iteration" for value in values]
         dtypes = [_declared_dtype(value) for value in values]
         state = (monitor.iteration_slot(index), *(self._end_test_inputs(index) if watch.when == LAST else ()))
         watch.is_after = True
-        watch.slots = (*(placement.slot_after(self._slot(value)) for value in values), *state)
+        watch.slots = (*(placement.slot_after_iteration(self._slot_of_value(value)) for value in values), *state)
         guards = [taken for _, taken in watch.guards]
         count, end = len(watch.operands), self._end_test(index)
         when, test = watch.when, watch.test
@@ -321,14 +321,14 @@ class CoverageRecorder:
                 for x, shifted, dtype in zip(read[: len(values)], is_number, dtypes, strict=True)
             ]
             answers = [test(p, *operands[:count])]
-            answers += [_truth(taken)(p, x) for x, taken in zip(operands[count:], guards, strict=True)]
+            answers += [_truth_test(taken)(p, x) for x, taken in zip(operands[count:], guards, strict=True)]
             if when == FIRST:
                 answers.append(p.map(np.equal, number, constant(p, 1, _INT64)))
             elif when == LATER:
                 answers.append(p.map(np.greater, number, constant(p, 1, _INT64)))
             elif when == LAST:
                 answers.append(end(p, number, *read[len(values) + 1 :]))
-            return _all(p, answers)
+            return _all_true(p, answers)
 
         self._add_predicate(watch, function, needs_body=True)
         if when == LAST and index in self._outermost:
@@ -341,7 +341,11 @@ class CoverageRecorder:
         """Read at the boundary before an iteration, if the loop does not end there."""
         monitor, index = self.engine.monitor, watch.index
         end_slots = self._end_test_inputs(index)
-        watch.slots = (*(self._slot(value) for value in watch.operands), monitor.iteration_slot(index), *end_slots)
+        watch.slots = (
+            *(self._slot_of_value(value) for value in watch.operands),
+            monitor.iteration_slot(index),
+            *end_slots,
+        )
         count, end = len(watch.operands), self._end_test(index)
         when, test = watch.when, watch.test
 
@@ -351,7 +355,7 @@ class CoverageRecorder:
             if when in (FIRST, LATER):
                 compare = np.equal if when == FIRST else np.greater
                 answers.append(p.map(compare, number, constant(p, 0, _INT64)))
-            return _all(p, answers)
+            return _all_true(p, answers)
 
         self._add_predicate(watch, function, needs_body=False)
 
@@ -405,18 +409,18 @@ class CoverageRecorder:
                 if watch.when == LAST:
                     self.engine.stop_at_end(watch.index)
 
-    def _at_node(self, pc: int) -> None:
+    def _test_at_node(self, pc: int) -> None:
         for watch in list(self._traps.get(pc, ())):
             iteration = self.engine.loop_state(watch.index)[0]
-            if not _evaluate(watch, [self.engine.peek(self._slot(value)) for value in watch.operands]):
+            if not _evaluate_watch(watch, [self.engine.peek(self._slot_of_value(value)) for value in watch.operands]):
                 continue
             if watch.when == LAST:
                 watch.newest = iteration
             elif watch.when in ("", FIRST if iteration == 0 else LATER):
-                self._untrap(pc, watch)
+                self._remove_trap(pc, watch)
                 self._record_hit(watch)
 
-    def _hit_predicate(self, watch: _Watch) -> None:
+    def _record_predicate_hit(self, watch: _Watch) -> None:
         self._stop_watching(watch)
         self._record_hit(watch)
 
@@ -427,7 +431,7 @@ class CoverageRecorder:
             or watch.guards
             or not all(self._is_cheap_to_keep(watch.index, value) for value in watch.operands)
         ):
-            self._remove(watch)
+            self._remove_predicate(watch)
         elif watch.is_after and not watch.when and watch.site.taken is None:
             # Later runs need no stop for it.
             self.engine.monitor.latch_predicate(watch.key)
@@ -437,9 +441,9 @@ class CoverageRecorder:
 
     def _is_cheap_to_keep(self, index: int, value: Value) -> bool:
         """Whether it costs next to nothing that the engine keeps a value for a predicate."""
-        if self._kind(index, value) not in ("computed", "tested"):
+        if self._placement_kind(index, value) not in ("computed", "tested"):
             return True
-        stored = self.engine.memory.dtype_and_shape(self._slot(value))
+        stored = self.engine.memory.dtype_and_shape(self._slot_of_value(value))
         return stored is not None and math.prod(stored[1]) <= _SMALL_ELEMENTS
 
     def _record_hit(self, watch: _Watch) -> None:
@@ -454,12 +458,14 @@ class CoverageRecorder:
         assert isinstance(site.node, If)
         for inner in self._waiting.pop((site.node, site.taken), ()):
             self._watched.discard(inner)
-            inside = self._watch(inner)
+            inside = self._watch_point(inner)
             if inside.is_after and self._is_true_at_boundary(inside):
-                self._hit_predicate(inside)
+                self._record_predicate_hit(inside)
 
     def _is_true_at_boundary(self, watch: _Watch) -> bool:
-        return _evaluate(watch, [self.engine.monitor.value_at_boundary(watch.index, slot) for slot in watch.slots])
+        return _evaluate_watch(
+            watch, [self.engine.monitor.value_at_boundary(watch.index, slot) for slot in watch.slots]
+        )
 
     def _evaluate_at_loop_end(self, index: int) -> None:
         """Evaluate what is about the last iteration, if the loop has ended."""
@@ -470,12 +476,12 @@ class CoverageRecorder:
         for watch in list(self._ends.get(index, ())):
             if iterations and self._is_true_at_boundary(watch):
                 if self._accumulates:
-                    self._remove(watch)
+                    self._remove_predicate(watch)
                 self._record_hit(watch)
         for pc, watches in list(self._traps.items()):
             for watch in [w for w in watches if w.index == index and w.when == LAST]:
                 if iterations and watch.newest == iterations - 1:
-                    self._untrap(pc, watch)
+                    self._remove_trap(pc, watch)
                     self._record_hit(watch)
                 watch.newest = -1
 
@@ -491,13 +497,13 @@ class CoverageRecorder:
         plan = self.engine.plan.loops[self._index[site.loop]]
         return self._positions.get(site.node, plan.head) < plan.head
 
-    def _untrap(self, pc: int, watch: _Watch) -> None:
+    def _remove_trap(self, pc: int, watch: _Watch) -> None:
         self._traps[pc].remove(watch)
         self._watched.discard(watch.site)
         if not self._traps[pc]:
             del self._traps[pc]
 
-    def _remove(self, watch: _Watch) -> None:
+    def _remove_predicate(self, watch: _Watch) -> None:
         del self._predicates[watch.key]
         if watch in self._ends.get(watch.index, ()):
             self._ends[watch.index].remove(watch)
@@ -506,7 +512,7 @@ class CoverageRecorder:
 
     # -- after a run
 
-    def _add_totals(self) -> None:
+    def _record_totals(self) -> None:
         """Add what the totals of the loops say of their entries, and of the nodes that ran.
 
         A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended.
@@ -529,7 +535,7 @@ class CoverageRecorder:
                 yield point
 
 
-def _condition(node: Node) -> Value:
+def _if_condition(node: Node) -> Value:
     condition = node.inputs[0]
     assert condition is not None
     return condition
@@ -539,18 +545,18 @@ def _declared_dtype(value: Value) -> np.dtype[Any]:
     return (value.type.dtype if isinstance(value.type, TensorType) else None) or _INT64
 
 
-def _truth(expected: bool) -> Callable[..., T]:
+def _truth_test(expected: bool) -> Callable[..., T]:
     """Whether a Boolean is as expected."""
     return lambda p, x: x if expected else p.map(np.logical_not, x)
 
 
-def _all(p: P, answers: Sequence[T]) -> T:
+def _all_true(p: P, answers: Sequence[T]) -> T:
     result: T = p.reshape(answers[0], ())
     for answer in answers[1:]:
         result = p.map(np.logical_and, result, p.reshape(answer, ()))
     return result
 
 
-def _evaluate(watch: _Watch, values: Sequence[Any]) -> bool:
+def _evaluate_watch(watch: _Watch, values: Sequence[Any]) -> bool:
     """Evaluate a test by NumPy; a value that does not exist makes it false."""
     return all(value is not None for value in values) and as_boolean(watch.test(_EAGER, *values))

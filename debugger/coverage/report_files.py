@@ -52,7 +52,7 @@ def save_coverage(path: Path, parts: Sequence[tuple[Coverage, Graph | None]]) ->
     if path.suffix.lower() == ".json":
         text = json.dumps({"models": [coverage.to_json() for coverage, _ in parts]}, indent=1, allow_nan=False) + "\n"
     else:
-        text = "".join(_page(parts))
+        text = "".join(_html_page(parts))
     try:
         write_text(path, text)
     except OSError as error:
@@ -79,20 +79,20 @@ def merge_coverage(folder: Path, number: int) -> Coverage | None:
     return reduce(operator.or_, parts) if parts else None
 
 
-def _page(parts: Sequence[tuple[Coverage, Graph | None]]) -> Iterator[str]:
+def _html_page(parts: Sequence[tuple[Coverage, Graph | None]]) -> Iterator[str]:
     names = ", ".join(escape_unprintable(coverage.model) for coverage, _ in parts)
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>Coverage of {escape(names)}</title><style>{_STYLE}</style></head><body>\n<h1>Loop coverage</h1>\n"
     for coverage, graph in parts:
         yield f"<h2>{escape(summary_line(coverage))}</h2>\n"
-        yield from _table(coverage)
+        yield from _html_table(coverage)
         if graph is not None:
-            yield from _source(coverage, graph)
+            yield from _html_source(coverage, graph)
     yield "</body></html>\n"
 
 
-def _table(coverage: Coverage) -> Iterator[str]:
+def _html_table(coverage: Coverage) -> Iterator[str]:
     titles = ["loop", *(kind.value for kind in PointKind if kind is not PointKind.NODE), "nodes"]
     yield "<table><tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>\n"
     for row in loop_rows(coverage):
@@ -105,7 +105,7 @@ def _table(coverage: Coverage) -> Iterator[str]:
         yield "</ul></details>\n"
 
 
-def _source(coverage: Coverage, graph: Graph) -> Iterator[str]:
+def _html_source(coverage: Coverage, graph: Graph) -> Iterator[str]:
     yield "<pre>"
     for mark, text, missed in lines_with_coverage(graph, coverage):
         note = f"   <i>{escape(escape_unprintable(missed))}</i>" if missed else ""

@@ -42,13 +42,13 @@ class CoverageCollector:
 
     def start(self) -> None:
         """Measure from now on."""
-        model_module.observer_factory = self._observer
+        model_module.observer_factory = self._make_observer
 
     def stop(self) -> None:
         """Measure no longer."""
         model_module.observer_factory = None
 
-    def _observer(self, model: Model) -> RunObserver | None:
+    def _make_observer(self, model: Model) -> RunObserver | None:
         """The recorder of a model; None while another thread runs it, and for a model without loops."""
         if not model.loops:
             return None
@@ -57,13 +57,13 @@ class CoverageCollector:
             if recorder is None:
                 recorder = self._recorders[model] = CoverageRecorder(model, accumulate=True)
                 # Models that are opened again go on with what is known.
-                recorder.hits = self._collected(model, recorder.points).hits
+                recorder.hits = self._collected_model(model, recorder.points).hits
             if not recorder.claim():
                 return None
-            self._collected(model, recorder.points).runs += 1
+            self._collected_model(model, recorder.points).runs += 1
             return recorder
 
-    def _collected(self, model: Model, points: tuple[CoveragePoint, ...]) -> _CollectedModel:
+    def _collected_model(self, model: Model, points: tuple[CoveragePoint, ...]) -> _CollectedModel:
         if model not in self._digests:
             self._digests[model] = graph_digest(model.graph)
         path = "" if model.path is None else str(model.path.absolute())
@@ -92,13 +92,16 @@ class CoverageCollector:
     def results(self) -> list[tuple[Coverage, Graph | None]]:
         """The coverage of each model, in the order of their names, with the graph of those whose file is unchanged."""
         pairs = [
-            (Coverage(entry.name, digest, entry.points, frozenset(entry.hits), entry.runs), _graph(entry.path, digest))
+            (
+                Coverage(entry.name, digest, entry.points, frozenset(entry.hits), entry.runs),
+                _load_unchanged_graph(entry.path, digest),
+            )
             for digest, entry in self._models.items()
         ]
         return sorted(pairs, key=lambda pair: pair[0].model)
 
 
-def _graph(path: str, digest: str) -> Graph | None:
+def _load_unchanged_graph(path: str, digest: str) -> Graph | None:
     with suppress(LoopdbgError):
         if path and Path(path).exists():
             graph = load(path).graph

@@ -88,7 +88,9 @@ def condition_slice(loop: Loop) -> ConditionSlice:
     results = {value for node in walk(loop.body) for value in node.outputs}
     params = {*loop.body.inputs, *(invariant.inner for invariant in loop.invariants)}
     invariants = {invariant.inner for invariant in loop.invariants}
-    outer_values = [value for value in _in_read_order(loop, direct) if value not in results and value not in params]
+    outer_values = [
+        value for value in _sort_by_read_order(loop, direct) if value not in results and value not in params
+    ]
     all_nodes = _nodes_computing(loop.body, reachable)
     return ConditionSlice(
         loop,
@@ -143,7 +145,7 @@ def _nodes_computing(graph: Graph, needed: set[Value]) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _in_read_order(loop: Loop, needed: set[Value]) -> list[Value]:
+def _sort_by_read_order(loop: Loop, needed: set[Value]) -> list[Value]:
     """Needed values in the order in which the body reads them, followed by those that only inner bodies read."""
     read: dict[Value, None] = {}
     for node in _nodes_computing(loop.body, needed):

@@ -174,11 +174,11 @@ def _steps_to_false_range(number: int, step: int, fixed: int, sign: str, ring: I
     stop = start + high - low
     if stop >= ring.size:
         return 1
-    steps = _first_multiple(step % ring.size, ring.size, start, stop)
+    steps = _first_multiple_in_range(step % ring.size, ring.size, start, stop)
     return None if steps is None else steps + 1
 
 
-def _first_multiple(factor: int, modulus: int, low: int, high: int) -> int | None:
+def _first_multiple_in_range(factor: int, modulus: int, low: int, high: int) -> int | None:
     """The smallest k >= 0 with ``low <= factor * k % modulus <= high``; None: no such k. Uses Euclid's algorithm."""
     if not low:
         return 0
@@ -189,5 +189,5 @@ def _first_multiple(factor: int, modulus: int, low: int, high: int) -> int | Non
     count = -(-low // factor)
     if count * factor <= high:
         return count
-    rounds = _first_multiple(-modulus % factor, factor, low % factor, high % factor)
+    rounds = _first_multiple_in_range(-modulus % factor, factor, low % factor, high % factor)
     return None if rounds is None else -(-(low + modulus * rounds) // factor)

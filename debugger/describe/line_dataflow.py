@@ -28,12 +28,14 @@ class LineDataflow:
 def line_dataflow(source: PseudoCode) -> LineDataflow:
     """The data flow of the lines of a loop or a model."""
     table = _defining_lines_by_value(source)
-    producers = [tuple(sorted(set(_producing_lines(source, line, table)) - {k})) for k, line in enumerate(source.lines)]
+    producers = [
+        tuple(sorted(set(_producing_line_indices(source, line, table)) - {k})) for k, line in enumerate(source.lines)
+    ]
     readers: list[list[int]] = [[] for _ in producers]
     for k, lines in enumerate(producers):
         for producer in lines:
             readers[producer].append(k)
-    return LineDataflow(producers, [tuple(lines) for lines in readers], _loop_heads(source))
+    return LineDataflow(producers, [tuple(lines) for lines in readers], _back_edge_loop_heads(source))
 
 
 def defining_line(
@@ -80,7 +82,7 @@ def readers_of(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
         for producer in _defining_lines_by_value(source).get(value, ())
         for k in line_dataflow(source).readers[producer]
     }
-    return [line for k in sorted(readers) if value in _values_read(source, line := source.lines[k])]
+    return [line for k in sorted(readers) if value in _values_read_by_line(source, line := source.lines[k])]
 
 
 @lru_cache(maxsize=4)
@@ -119,15 +121,17 @@ def _is_branch_taken(line: PseudoCodeLine, read: Callable[[Value], tuple[bool, A
     return True
 
 
-def _producing_lines(source: PseudoCode, line: PseudoCodeLine, table: Mapping[Value, Sequence[int]]) -> Iterator[int]:
-    for value in _values_read(source, line):
+def _producing_line_indices(
+    source: PseudoCode, line: PseudoCodeLine, table: Mapping[Value, Sequence[int]]
+) -> Iterator[int]:
+    for value in _values_read_by_line(source, line):
         lines = table.get(value, []) if value is not None else []
         # Outputs of a loop come from a line after or inside it, not from its head.
         exact = [k for k in lines if source.lines[k].kind is not LineKind.LOOP]
         yield from exact or lines
 
 
-def _values_read(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value | None]:
+def _values_read_by_line(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value | None]:
     """The values that a line reads."""
     node = line.node
     if isinstance(node, Loop):
@@ -170,7 +174,7 @@ def _values_read_by_port(port: Port, line: PseudoCodeLine) -> Iterator[Value | N
         yield port.result if port.edge is None else port.edge.param
 
 
-def _loop_heads(source: PseudoCode) -> dict[int, int]:
+def _back_edge_loop_heads(source: PseudoCode) -> dict[int, int]:
     heads = {line.node: k for k, line in enumerate(source.lines) if line.kind is LineKind.LOOP}
     return {
         k: heads[line.loop]

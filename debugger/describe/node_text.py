@@ -279,7 +279,7 @@ def _slice(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) ->
         starts, ends = (list(node.attributes.get(name, ())) for name in ("starts", "ends"))
         axes = list(node.attributes.get("axes", range(len(starts))))
         ranges = [_range_text(str(a), str(b) if b <= _INT32_MAX else "", 1) for a, b in zip(starts, ends, strict=False)]
-        return _subscripted(p, inputs[0], axes, ranges)
+        return _subscript_expression(p, inputs[0], axes, ranges)
     if not 3 <= len(inputs) <= 5:
         return None
     if node.domain:  # OpenVINO has steps before axes
@@ -316,7 +316,7 @@ def _slice_of_bounds(
             texts.append(["" if end and abs(number) >= _INT32_MAX else str(number) for number in numbers])
     if not len(axes) == len(steps) == len(texts[0]) == len(texts[1]):
         return None
-    return _subscripted(p, data, axes, [_range_text(*r) for r in zip(*texts, steps, strict=True)])
+    return _subscript_expression(p, data, axes, [_range_text(*r) for r in zip(*texts, steps, strict=True)])
 
 
 def _declared_element_count(bounds: Sequence[Value | None]) -> int | None:
@@ -342,7 +342,9 @@ def _range_text(start: str, end: str, step: int) -> str:
     return f"{start}:{end}" if step == 1 else f"{start}:{end}:{step}"
 
 
-def _subscripted(p: NodeFormatter, data: Value | None, axes: Sequence[int], ranges: Sequence[str]) -> str | None:
+def _subscript_expression(
+    p: NodeFormatter, data: Value | None, axes: Sequence[int], ranges: Sequence[str]
+) -> str | None:
     index_text = subscript(dict(zip(axes, ranges, strict=False)), None if min(axes, default=0) >= 0 else p.rank(data))
     return None if index_text is None else f"{display_name(data)}[{index_text}]"
 

@@ -359,7 +359,7 @@ class _LoopLinesWriter:
             text = f"{display_name(invariant.inner)} = {self.formatter.operand(invariant.outer)}"
             if display_name(invariant.inner) != display_name(invariant.outer):
                 self.add_outer_line(text, LineKind.INVARIANT, "invariant input", invariant, invariant.inner)
-        initial = self._initial_condition()
+        initial = self._initial_condition_text()
         if self.tested_first:
             self.add_outer_line(f"{self.condition} = {initial}", LineKind.CONDITION, "initial condition")
         received = self.loop.condition_input
@@ -368,7 +368,7 @@ class _LoopLinesWriter:
                 f"{display_name(received)} = {initial}", LineKind.CONDITION, "initial condition", value=received
             )
 
-    def _initial_condition(self) -> str:
+    def _initial_condition_text(self) -> str:
         initial = self.loop.initial_condition
         return "True" if initial is None else self.formatter.operand(initial, bare=True)
 
@@ -379,7 +379,7 @@ class _LoopLinesWriter:
         if self.tested_first:
             condition = self.condition
         elif not rule.condition_decides and rule.initial_condition is not True:
-            condition = self._initial_condition()
+            condition = self._initial_condition_text()
         if count:
             text = f"for {self.index} in range({count})" + (f" while {condition}" if condition else "") + ":"
         else:

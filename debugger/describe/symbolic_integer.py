@@ -67,7 +67,7 @@ class SymbolicInteger:
             return self.number
         if self.sign:
             left, right = (operand.evaluate(values) for operand in self.operands)
-            return None if left is None or right is None else _combine(self.sign, left, right, self.ring)
+            return None if left is None or right is None else _combine_numbers(self.sign, left, right, self.ring)
         data = values.get(self.value) if self.value is not None else None
         if data is None:
             return None
@@ -80,7 +80,7 @@ class SymbolicInteger:
 def combine(sign: str, left: SymbolicInteger, right: SymbolicInteger, ring: IntegerRing | None) -> SymbolicInteger:
     """An operation on two integers, computed where they are known."""
     if left.number is not None and right.number is not None:
-        number = _combine(sign, left.number, right.number, ring)
+        number = _combine_numbers(sign, left.number, right.number, ring)
         if number is not None:
             return SymbolicInteger(number)
     if right.number == 0 and sign in ("+", "-"):
@@ -104,7 +104,7 @@ def combine(sign: str, left: SymbolicInteger, right: SymbolicInteger, ring: Inte
     return SymbolicInteger(sign=sign, operands=(left, right), ring=ring)
 
 
-def _combine(sign: str, left: int, right: int, ring: IntegerRing | None) -> int | None:
+def _combine_numbers(sign: str, left: int, right: int, ring: IntegerRing | None) -> int | None:
     if sign == "//" and (left < 0 or right <= 0):
         return None
     result = _OPERATORS[sign](left, right)
@@ -133,19 +133,19 @@ class SymbolicIntegers:
             return SymbolicInteger(number)
         node = self.origins.get(value)
         if isinstance(node, Operation) and not node.is_custom_operator and depth:
-            expression = self._operation(node, value, depth - 1)
+            expression = self._operation_expression(node, value, depth - 1)
             if expression is not None:
                 return expression
         return SymbolicInteger(value=value, name=self.formatter.operand(value, bare=True))
 
-    def _operation(self, node: Operation, value: Value, depth: int) -> SymbolicInteger | None:
+    def _operation_expression(self, node: Operation, value: Value, depth: int) -> SymbolicInteger | None:
         inputs = [operand for operand in node.inputs if operand is not None]
         if not inputs:
             return None
         if node.op_type in KEEPING_OPERATORS or is_widening_cast(node):
             return self.expression(inputs[0], depth)
         if node.op_type in ("Gather", "ReduceProd", "Slice"):
-            return self._length(node, depth)
+            return self._axis_length_expression(node, depth)
         ring = integer_ring(value) or integer_ring(inputs[0])
         sign = _CALLS.get(node.op_type) or OPERATOR_SIGNS.get(node.op_type, "")
         sign = "//" if sign == "/" else sign
@@ -154,7 +154,7 @@ class SymbolicIntegers:
         left, right = (self.expression(operand, depth) for operand in inputs)
         return combine(sign, left, right, ring)
 
-    def _length(self, node: Operation, depth: int) -> SymbolicInteger | None:
+    def _axis_length_expression(self, node: Operation, depth: int) -> SymbolicInteger | None:
         """The length of an axis: ``Gather(Shape(x), 0)``."""
         shape = self.origins.get(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
         index = self.origins.constant_integer(node.inputs[1]) if node.op_type == "Gather" else None

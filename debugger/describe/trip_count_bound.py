@@ -154,14 +154,14 @@ class _LoopBounds:
             return TripCountBound()
         if rule.initial_condition is False:
             return TripCountBound(0, True, text="0")
-        count = self._count(values)
+        count = self._symbolic_trip_count(values)
         number = None if count is None else count.evaluate(values)
         number = None if number is None else max(number, 0)
         if number == 0:
-            text = _with_number(count.text if count is not None else "", 0)
+            text = _equation_text(count.text if count is not None else "", 0)
             return TripCountBound(0, True, text=text, by_trip_count=True)
-        ending = self._ending(values) if rule.condition_decides else _Ending(never=True)
-        limit = None if ending.index is None else self._iterations(ending.index)
+        ending = self._condition_ending(values) if rule.condition_decides else _Ending(never=True)
+        limit = None if ending.index is None else self._iterations_until_failure(ending.index)
         if not rule.has_iteration_bound and ending.never:
             return TripCountBound(cannot_end=True, _loop=self)
         maximum = min((bound for bound in (number, limit) if bound is not None), default=None)
@@ -174,7 +174,7 @@ class _LoopBounds:
         )
         by_count = number == maximum if number is not None else count is not None and not ending.text and limit is None
         is_open = not (ending.is_exact or ending.never or (limit is None and ending.text))
-        text = self._text(count, number, ending, limit)
+        text = self._bound_text(count, number, ending, limit)
         return TripCountBound(maximum, is_exact, False, text, by_count, is_open, self)
 
     def _entry_condition_holds(self, values: Mapping[Value, Any]) -> bool:
@@ -185,19 +185,21 @@ class _LoopBounds:
         data = None if initial is None else values.get(self.origins.skip_identities(initial))
         return data is not None and bool(np.asarray(data).reshape(-1)[:1].all())
 
-    def _iterations(self, index: int) -> int:
+    def _iterations_until_failure(self, index: int) -> int:
         """The number of iterations if the condition first fails in iteration ``index``."""
         return index if self.rule.tests_first else index + 1
 
     # -- the trip count
 
-    def _count(self, values: Mapping[Value, Any]) -> SymbolicInteger | None:
+    def _symbolic_trip_count(self, values: Mapping[Value, Any]) -> SymbolicInteger | None:
         """The trip count or the number of parts; None if there is none, or it is not known."""
         rule, loop = self.rule, self.loop
         if rule.trip_count is not None:
             return SymbolicInteger(rule.trip_count)
         if rule.slices:
-            return self._part_count(rule.slices[0]) if len(rule.slices) == 1 or loop.op_type == "Scan" else None
+            return (
+                self._symbolic_part_count(rule.slices[0]) if len(rule.slices) == 1 or loop.op_type == "Scan" else None
+            )
         if rule.trip_count_value is None:
             return None
         count = self.symbols.expression(rule.trip_count_value)
@@ -206,14 +208,14 @@ class _LoopBounds:
             return None
         return count
 
-    def _part_count(self, port: SlicedInput) -> SymbolicInteger | None:
+    def _symbolic_part_count(self, port: SlicedInput) -> SymbolicInteger | None:
         if (port.start, port.end, abs(port.stride), port.part_size) not in ((0, -1, 1, 1), (-1, 0, 1, 1)):
             return None
         return self.symbols.axis_length(port.outer, port.axis)
 
     # -- the condition
 
-    def _ending(self, values: Mapping[Value, Any]) -> _Ending:
+    def _condition_ending(self, values: Mapping[Value, Any]) -> _Ending:
         loop = self.loop
         assert loop.condition is not None
         if self.rule.constant_condition is False:
@@ -253,7 +255,7 @@ class _LoopBounds:
         left, right = self._progression(node.left, ring), self._progression(node.right, ring)
         if left is None or right is None:
             return _UNKNOWN
-        text, formula_number = self._formula(left, right, sign)
+        text, formula_number = self._iteration_count_formula(left, right, sign)
         start = left.base.evaluate(values), right.base.evaluate(values)
         if start[0] is None or start[1] is None:
             return _Ending(text=text)
@@ -270,7 +272,9 @@ class _LoopBounds:
         if index is None:
             return _Ending(never=True)
         # Where the counter begins beyond the limit, or wraps around, the formula does not hold.
-        return _Ending(index, True, text=text if formula_number in (None, self._iterations(index)) else "")
+        return _Ending(
+            index, True, text=text if formula_number in (None, self._iterations_until_failure(index)) else ""
+        )
 
     # -- counters
 
@@ -348,7 +352,7 @@ class _LoopBounds:
 
     # -- texts
 
-    def _formula(self, left: _Progression, right: _Progression, sign: str) -> tuple[str, int | None]:
+    def _iteration_count_formula(self, left: _Progression, right: _Progression, sign: str) -> tuple[str, int | None]:
         """The number of iterations where nothing wraps around, as text, ``ceil((10 - 0) / 3)``, and where both sides
         are known as a number; "" if there is no formula."""
         if left.step and right.step:
@@ -379,12 +383,12 @@ class _LoopBounds:
         gap = high.number - low.number
         return text, gap // width + 1 if is_closed else -(-gap // width)
 
-    def _text(self, count: SymbolicInteger | None, number: int | None, ending: _Ending, limit: int | None) -> str:
+    def _bound_text(self, count: SymbolicInteger | None, number: int | None, ending: _Ending, limit: int | None) -> str:
         """The smaller one of the trip count, which may be a known number, and of the limit by the condition."""
-        by_count = "" if count is None else count.text if number is None else _with_number(count.text, number)
+        by_count = "" if count is None else count.text if number is None else _equation_text(count.text, number)
         if ending.never or not (ending.text or limit is not None):
             return by_count
-        by_condition = ending.text if limit is None else _with_number(ending.text, limit)
+        by_condition = ending.text if limit is None else _equation_text(ending.text, limit)
         if count is None:
             return by_condition
         if number is not None and limit is not None:
@@ -408,7 +412,7 @@ class _LoopBounds:
         if total.stopped_by is StoppedBy.CONDITION:
             return _Ending(total.iterations if self.rule.tests_first else total.iterations - 1, True)
         depends_on_state = condition_slice(self.loop).depends_on_carried_only
-        return _Ending(never=True) if depends_on_state and _has_repeated_rows(list(run.outputs.values())) else _UNKNOWN
+        return _Ending(never=True) if depends_on_state and _has_repeated_state(list(run.outputs.values())) else _UNKNOWN
 
     def _condition_graph(self) -> Graph | None:
         """A model of the loop with what its condition needs alone; None if it needs inputs of the model, or much."""
@@ -421,14 +425,16 @@ class _LoopBounds:
         if any(isinstance(node, Loop) for node in part.all_nodes):
             return None
         read = {value for node in part.all_nodes for value in node.inputs if value is not None} | {loop.condition}
-        read |= {output for branch in _branches(part.all_nodes) for output in branch.outputs}
+        read |= {output for branch in _branch_graphs(part.all_nodes) for output in branch.outputs}
         edges = [edge for edge in loop.back_edges if edge.param in read or edge in part.all_carried]
         results = dict.fromkeys(edge.result for edge in edges)
         if not all(map(_has_small_outputs, part.all_nodes)):
             return None
         inner = {value for node in part.all_nodes for value in node.outputs} | {edge.param for edge in edges}
         inner |= {loop.iteration, loop.condition_input}
-        local = {value for branch in _branches(part.all_nodes) for value in branch.constants} | set(loop.body.constants)
+        local = {value for branch in _branch_graphs(part.all_nodes) for value in branch.constants} | set(
+            loop.body.constants
+        )
         outside = [value for value in (read | results.keys()) - inner - local if value not in loop.body.inputs]
         initials = [edge.initial for edge in edges]
         if any(isinstance(value, SlicedInput) for value in initials) or any(
@@ -481,7 +487,7 @@ class _LoopBounds:
         def add(value: Value, depth: int) -> bool:
             if value.constant is not None:
                 constants[value] = None
-                return _is_small(value)
+                return _has_few_elements(value)
             node = self.origins.get(value)
             if not isinstance(node, Operation) or depth > _MAX_RUN_NODES or len(nodes) > _MAX_RUN_NODES:
                 return False
@@ -507,7 +513,7 @@ class _LoopBounds:
             rising = step > 0
             if rising is not (relation in ("<", "<=")) or not np.isfinite([start, step, limit]).all():
                 continue
-            largest = _largest_reachable(abs(step), dtype)
+            largest = _largest_reachable_counter(abs(step), dtype)
             distance, begin = (limit, start) if rising else (-limit, -start)
             if (
                 largest is not None
@@ -581,24 +587,24 @@ def _parenthesized_operand(operand: SymbolicInteger | str) -> str:
     return f"({text})" if " " in text or text.startswith("-") else text
 
 
-def _with_number(text: str, number: int) -> str:
+def _equation_text(text: str, number: int) -> str:
     return str(number) if text in ("", str(number)) else f"{text} = {number}"
 
 
-def _has_repeated_rows(rows: list[Any]) -> bool:
+def _has_repeated_state(rows: list[Any]) -> bool:
     """Whether the values of two iterations are equal bit by bit; ``rows``: of each value over all iterations."""
     states = {tuple(np.asarray(row[k]).tobytes() for row in rows) for k in range(len(rows[0]))}
     return len(states) < len(rows[0])
 
 
-def _branches(nodes: Iterable[Node]) -> Iterator[Graph]:
+def _branch_graphs(nodes: Iterable[Node]) -> Iterator[Graph]:
     """The branches of the Ifs."""
     for node in nodes:
         if isinstance(node, If):
             yield from (node.then_branch, node.else_branch)
 
 
-def _is_small(value: Value) -> bool:
+def _has_few_elements(value: Value) -> bool:
     """Whether a value surely has few elements."""
     if value.constant is not None:
         return value.constant.size <= _MAX_RUN_ELEMENTS
@@ -614,11 +620,11 @@ def _has_small_outputs(node: Node) -> bool:
         return all(np.size(data) <= _MAX_RUN_ELEMENTS for data in node.attributes.values())
     keeps = node.op_type in OPERATOR_SIGNS or node.op_type in NOT_OPERATORS or node.op_type in _SMALL_OPERATORS
     return (keeps and not node.is_custom_operator) or all(
-        _is_small(value) for value in node.outputs if value is not None
+        _has_few_elements(value) for value in node.outputs if value is not None
     )
 
 
-def _largest_reachable(step: float, dtype: np.dtype[Any]) -> float | None:
+def _largest_reachable_counter(step: float, dtype: np.dtype[Any]) -> float | None:
     """The smallest power of two from which on adding ``step`` changes nothing: a counter from below stops there at the
     latest. None: there is none in the type."""
     info = np.finfo(dtype)

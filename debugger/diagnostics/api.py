@@ -52,7 +52,7 @@ def diagnose_model(
                 stopped = f"{run.path} never ends"
                 break
     except (ExecutionError, LimitError) as error:
-        judge.add_failed_node(engine)
+        judge.judge_failed_node(engine)
         stopped = str(error)
     if runs.stopped_by is StoppedBy.LIMIT:
         stopped = f"the limit of {max_iterations} iterations"
@@ -105,13 +105,13 @@ class _Judge:
         if run.loop is None:
             return
         self.iterations += 1
-        for check in self._checks_of(run.frame.index, location):
+        for check in self._checks_of_entry(run.frame.index, location):
             check.add(run, executions)
             self.never_ends |= isinstance(check, FixedPoint) and check.never_ends
         if not run.goes_on:
             self._end_entry(run.frame.index)
 
-    def add_failed_node(self, engine: Engine) -> None:
+    def judge_failed_node(self, engine: Engine) -> None:
         """Judge the operands of the node at which a run failed."""
         node = engine.plan.code[engine.pc].node
         if not isinstance(node, Operation):
@@ -131,9 +131,9 @@ class _Judge:
         for kind, check in self._checks:
             evidence = check(run, location.loop, self._facts)
             if evidence is not None:
-                self._record(LoopEvidence(kind, run.node, iteration, 1, evidence), location)
+                self._record_finding(LoopEvidence(kind, run.node, iteration, 1, evidence), location)
 
-    def _checks_of(self, index: int, location: _Location) -> list[LoopCheck]:
+    def _checks_of_entry(self, index: int, location: _Location) -> list[LoopCheck]:
         known = self._entries.get(index)
         if known is None or known[0] != location:
             self._end_entry(index)
@@ -152,9 +152,9 @@ class _Judge:
             location, checks = entry
             for check in checks:
                 for seen in check.evidence_at_end():
-                    self._record(seen, location)
+                    self._record_finding(seen, location)
 
-    def _record(self, seen: LoopEvidence, location: _Location) -> None:
+    def _record_finding(self, seen: LoopEvidence, location: _Location) -> None:
         node = seen.node or location.loop
         assert node is not None
         key = seen.kind, location.path, node

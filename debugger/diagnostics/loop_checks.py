@@ -130,7 +130,7 @@ class UnreachableTolerance:
         for node, node_run in nodes.items():
             if node.op_type not in _ORDER_COMPARISONS:
                 continue
-            evidence = self._evidence(node_run, nodes)
+            evidence = self._find_evidence(node_run, nodes)
             if evidence is None:
                 self._open.pop(node, None)
                 continue
@@ -141,7 +141,7 @@ class UnreachableTolerance:
     def evidence_at_end(self) -> Iterator[LoopEvidence]:
         yield from self._open.values()
 
-    def _evidence(self, run: NodeRun, nodes: Mapping[Node, NodeRun]) -> Evidence | None:
+    def _find_evidence(self, run: NodeRun, nodes: Mapping[Node, NodeRun]) -> Evidence | None:
         for distance, limit in ((0, 1), (1, 0)):
             tolerance = run.inputs[limit]
             if (
@@ -152,7 +152,7 @@ class UnreachableTolerance:
                 or self._facts.varies_between_iterations(self._loop, run.node.inputs[limit])
             ):
                 continue
-            step = self._step(run.node.inputs[distance], nodes)
+            step = self._float_spacing(run.node.inputs[distance], nodes)
             number = tolerance.reshape(-1)[0]
             if step is not None and number < step and self._facts.deciding_use(run.node.outputs[0]):
                 text = (
@@ -162,14 +162,14 @@ class UnreachableTolerance:
                 return Evidence(text, {"tolerance": scalar_text(number), "step": f"{step:.2g}"})
         return None
 
-    def _step(self, value: Value | None, nodes: Mapping[Node, NodeRun]) -> float | None:
+    def _float_spacing(self, value: Value | None, nodes: Mapping[Node, NodeRun]) -> float | None:
         """The distance between neighbouring numbers of the type of a difference, where a value is made of one."""
         is_distance, scale = False, 1.0
         node = None if value is None else self._facts.origins.get(value)
         while node is not None and node in nodes:
             run = nodes[node]
             if node.op_type in ("Sub", "Subtract"):
-                return None if not is_distance else _largest_step(run.inputs[0], run.inputs[1], scale)
+                return None if not is_distance else _largest_float_spacing(run.inputs[0], run.inputs[1], scale)
             if node.op_type in ("Div", "Divide"):
                 # A relative distance.
                 with np.errstate(all="ignore"):
@@ -182,7 +182,7 @@ class UnreachableTolerance:
         return None
 
 
-def _largest_step(a: Any, b: Any, scale: float) -> float | None:
+def _largest_float_spacing(a: Any, b: Any, scale: float) -> float | None:
     if not all(isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size for x in (a, b)):
         return None
     with np.errstate(all="ignore"):
@@ -234,11 +234,13 @@ class UnwrittenRow:
                 continue
             for node, read in nodes.items():
                 if node.op_type in _READS and node.inputs[0] in (cache.edge.param, cache.write.outputs[0]):
-                    self._check_read(cache, read, axis, start, rows.size, run.iteration)
+                    self._record_unwritten_read(cache, read, axis, start, rows.size, run.iteration)
             cache.next_row = start + rows.size
             cache.writes += 1
 
-    def _check_read(self, cache: _Cache, read: NodeRun, axis: int, start: int, count: int, iteration: int) -> None:
+    def _record_unwritten_read(
+        self, cache: _Cache, read: NodeRun, axis: int, start: int, count: int, iteration: int
+    ) -> None:
         if not any(self._facts.varies_between_iterations(self._loop, value) for value in read.node.inputs[1:]):
             return
         data = read.inputs[0]

@@ -75,7 +75,7 @@ def _named_values(run: NodeRun, facts: GraphFacts) -> dict[str, str]:
 def check_overflow(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Evidence | None:
     """An integer result that its type cannot hold. Where bit operators read or make the numbers, it is a hash."""
     overflow = find_overflow(run.node, run.inputs, run.outputs)
-    if overflow is None or _mixes_bits(run.node, facts):
+    if overflow is None or _is_near_bit_operator(run.node, facts):
         return None
     type_name = run.outputs[0].dtype.name
     values = {f"operand {k}": str(number) for k, number in enumerate(overflow.operands, 1)}
@@ -85,7 +85,7 @@ def check_overflow(run: NodeRun, loop: Loop | None, facts: GraphFacts) -> Eviden
     )
 
 
-def _mixes_bits(node: Node, facts: GraphFacts) -> bool:
+def _is_near_bit_operator(node: Node, facts: GraphFacts) -> bool:
     neighbours = [facts.origins.get(value) for value in node.inputs if value is not None]
     neighbours += [reader for value in node.outputs for reader in facts.readers(value)]
     return any(other is not None and other.op_type.startswith("Bit") for other in neighbours)

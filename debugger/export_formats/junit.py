@@ -58,7 +58,7 @@ def write_report(path: Path, cases: Iterable[JUnitCase], suite: str = "loopdbg")
             body.writelines(_case_xml(case))
         body.seek(0)
         counts = {word: count[word] for word in ("errors", "failures", "tests")}
-        head = _attributes({"name": suite, **counts, "skipped": 0, "time": f"{seconds:.6f}"})
+        head = _xml_attributes({"name": suite, **counts, "skipped": 0, "time": f"{seconds:.6f}"})
         try:
             with atomic_text(path) as file:
                 _write_document(file, head, body)
@@ -76,18 +76,18 @@ def _case_xml(case: JUnitCase) -> Iterator[str]:
     file_attributes = {"file": case.file} if case.file else {}
     line_attributes = {"line": case.line} if case.file and case.line else {}
     name_attributes = {"classname": case.classname, "name": case.name, "time": f"{case.seconds:.6f}"}
-    yield f"<testcase{_attributes({**name_attributes, **file_attributes, **line_attributes})}>\n"
+    yield f"<testcase{_xml_attributes({**name_attributes, **file_attributes, **line_attributes})}>\n"
     if case.properties:
         yield "<properties>"
-        yield from (f"<property{_attributes({'name': k, 'value': v})}/>" for k, v in case.properties.items())
+        yield from (f"<property{_xml_attributes({'name': k, 'value': v})}/>" for k, v in case.properties.items())
         yield "</properties>\n"
     for tag, lines in (("error", case.error), ("failure", () if case.error else case.failure)):
         if lines:
             attributes = {"type": case.kind or tag, "message": lines[0]}
-            yield f"<{tag}{_attributes(attributes)}>{escape(escape_lines(lines))}</{tag}>\n"
+            yield f"<{tag}{_xml_attributes(attributes)}>{escape(escape_lines(lines))}</{tag}>\n"
     yield "</testcase>\n"
 
 
-def _attributes(attributes: Mapping[str, object]) -> str:
+def _xml_attributes(attributes: Mapping[str, object]) -> str:
     """XML attributes of an element; unprintable characters are escaped."""
     return "".join(f" {name}={quoteattr(escape_unprintable(str(value)))}" for name, value in attributes.items())

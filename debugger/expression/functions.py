@@ -43,7 +43,7 @@ class BuiltinFunction:
 FUNCTIONS: dict[str, BuiltinFunction] = {}
 
 
-def _function(name: str, *parameters: str, required: int | None = None) -> Callable[[_Compute], _Compute]:
+def _register_function(name: str, *parameters: str, required: int | None = None) -> Callable[[_Compute], _Compute]:
     def register(compute: _Compute) -> _Compute:
         required_count = len(parameters) if required is None else required
         FUNCTIONS[name] = BuiltinFunction(name, parameters, required_count, compute)
@@ -55,7 +55,7 @@ def _function(name: str, *parameters: str, required: int | None = None) -> Calla
 # --- Type and shape.
 
 
-@_function("shape", "x")
+@_register_function("shape", "x")
 def _shape(c: Calculator, x: Value) -> Value:
     if isinstance(x, list):
         raise EvaluationProblem("a list has no shape", "len(x) counts its items; shape(x[0]) is that of the first")
@@ -64,7 +64,7 @@ def _shape(c: Calculator, x: Value) -> Value:
     return [int(extent) for extent in x.shape] if is_tensor(x) else []
 
 
-@_function("dtype", "x")
+@_register_function("dtype", "x")
 def _dtype(c: Calculator, x: Value) -> Value:
     if is_tensor(x):
         return dtype_name(x.dtype)
@@ -75,7 +75,7 @@ def _dtype(c: Calculator, x: Value) -> Value:
     return dtype_name(c.tensor(x).dtype)
 
 
-@_function("len", "x")
+@_register_function("len", "x")
 def _len(c: Calculator, x: Value) -> Value:
     if isinstance(x, list | str):
         return len(x)
@@ -91,14 +91,14 @@ def _elementwise(ufunc: np.ufunc) -> _Compute:
     return lambda c, x: c.unary(ufunc, x)
 
 
-_function("abs", "x")(_elementwise(np.absolute))
-_function("sqrt", "x")(_elementwise(np.sqrt))
-_function("exp", "x")(_elementwise(np.exp))
-_function("log", "x")(_elementwise(np.log))
-_function("sign", "x")(_elementwise(np.sign))
+_register_function("abs", "x")(_elementwise(np.absolute))
+_register_function("sqrt", "x")(_elementwise(np.sqrt))
+_register_function("exp", "x")(_elementwise(np.exp))
+_register_function("log", "x")(_elementwise(np.log))
+_register_function("sign", "x")(_elementwise(np.sign))
 
 
-@_function("round", "x")
+@_register_function("round", "x")
 def _round(c: Calculator, x: Value) -> Value:
     if is_number(x):
         return c.unary(np.rint, x)
@@ -106,15 +106,15 @@ def _round(c: Calculator, x: Value) -> Value:
     return tensor if tensor.dtype.kind in "biu" else c.map(np.rint, tensor)
 
 
-def _elementwise_test(ufunc: np.ufunc) -> _Compute:
+def _elementwise_predicate(ufunc: np.ufunc) -> _Compute:
     return lambda c, x: bool(ufunc(float(x))) if isinstance(x, int | float) else c.map(ufunc, c.tensor(x))
 
 
-_function("isnan", "x")(_elementwise_test(np.isnan))
-_function("isinf", "x")(_elementwise_test(np.isinf))
+_register_function("isnan", "x")(_elementwise_predicate(np.isnan))
+_register_function("isinf", "x")(_elementwise_predicate(np.isinf))
 
 
-@_function("where", "condition", "a", "b")
+@_register_function("where", "condition", "a", "b")
 def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
     mask = c.tensor(condition)
     if mask.dtype != _BOOL:
@@ -127,38 +127,38 @@ def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
 # --- Reductions.
 
 
-@_function("any", "x")
+@_register_function("any", "x")
 def _any(c: Calculator, x: Value) -> Value:
     return c.p.reduce(np.logical_or, c.as_booleans(x), (0,), False)
 
 
-@_function("all", "x")
+@_register_function("all", "x")
 def _all(c: Calculator, x: Value) -> Value:
     return c.p.reduce(np.logical_and, c.as_booleans(x), (0,), False)
 
 
-@_function("min", "x")
+@_register_function("min", "x")
 def _min(c: Calculator, x: Value) -> Value:
     return c.extreme(np.minimum, x)
 
 
-@_function("max", "x")
+@_register_function("max", "x")
 def _max(c: Calculator, x: Value) -> Value:
     return c.extreme(np.maximum, x)
 
 
-@_function("sum", "x")
+@_register_function("sum", "x")
 def _sum(c: Calculator, x: Value) -> Value:
     return c.sum_elements(c.widen_for_sum(c.ravel(x), _INT64))
 
 
-@_function("mean", "x")
+@_register_function("mean", "x")
 def _mean(c: Calculator, x: Value) -> Value:
     flat = c.widen_for_sum(c.ravel(x), _FLOAT64)
     return c.map(np.divide, c.sum_elements(flat), int(flat.shape[0]))
 
 
-@_function("norm", "x")
+@_register_function("norm", "x")
 def _norm(c: Calculator, x: Value) -> Value:
     flat = c.ravel(x)
     # Square in float64, since squares of large float32 numbers overflow.
@@ -182,17 +182,17 @@ def _extreme_position(c: Calculator, kind: str, x: Value) -> TensorLike:
     return c.p.reshape(c.p.arg_extreme(kind, flat, 0, False), ())
 
 
-@_function("argmax", "x")
+@_register_function("argmax", "x")
 def _argmax(c: Calculator, x: Value) -> Value:
     return _extreme_position(c, "max", x)
 
 
-@_function("argmin", "x")
+@_register_function("argmin", "x")
 def _argmin(c: Calculator, x: Value) -> Value:
     return _extreme_position(c, "min", x)
 
 
-@_function("allclose", "a", "b", "rtol", "atol", required=2)
+@_register_function("allclose", "a", "b", "rtol", "atol", required=2)
 def _allclose(c: Calculator, a: Value, b: Value, rtol: Value, atol: Value) -> Value:
     relative, absolute = _tolerance(rtol, 1e-5, "rtol"), _tolerance(atol, 1e-8, "atol")
     x, y = c.tensor(a), c.tensor(b)
@@ -225,16 +225,16 @@ def _constant_like(c: Calculator, x: Value, number: Value) -> TensorLike:
     return c.p.constant(np.full(tuple(x.shape), number, x.dtype))
 
 
-@_function("zeros_like", "x")
+@_register_function("zeros_like", "x")
 def _zeros_like(c: Calculator, x: Value) -> Value:
     return _constant_like(c, x, 0)
 
 
-@_function("ones_like", "x")
+@_register_function("ones_like", "x")
 def _ones_like(c: Calculator, x: Value) -> Value:
     return _constant_like(c, x, 1)
 
 
-@_function("full_like", "x", "value")
+@_register_function("full_like", "x", "value")
 def _full_like(c: Calculator, x: Value, value: Value) -> Value:
     return _constant_like(c, x, convert_lossless(c.as_number(value), getattr(x, "dtype", _FLOAT64))[()])

@@ -173,7 +173,7 @@ class _NativeCalculator(Calculator):
         operands = [x if isinstance(x, _DynamicNumber) else self.operand(x) for x in (a, b)]
         if any(isinstance(x, UntypedNumbers) for x in operands):
             raise NoNativeKernel
-        dtypes = self._dtypes(ufunc, operands)
+        dtypes = self._computation_dtypes(ufunc, operands)
         self.broadcast_shape(*operands)
         return [
             self._cast_dynamic(x, d) if isinstance(x, _DynamicNumber) else self._cast_operand(x, d)

@@ -191,11 +191,11 @@ class Calculator:
     def map(self, ufunc: np.ufunc, *values: Value) -> TensorLike:
         """Apply a ufunc to operands, at least one of them a tensor, with NumPy's type promotion."""
         operands = [self.operand(value) for value in values]
-        dtypes = self._dtypes(ufunc, operands)
+        dtypes = self._computation_dtypes(ufunc, operands)
         self.broadcast_shape(*operands)
         return self.p.map(ufunc, *(self._cast_operand(x, d) for x, d in zip(operands, dtypes, strict=True)))
 
-    def _dtypes(self, ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[Dtype, ...]:
+    def _computation_dtypes(self, ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[Dtype, ...]:
         try:
             return _resolve_dtypes(ufunc, tuple(self._promotion_kind(x) for x in operands))
         except TypeError:
@@ -252,7 +252,7 @@ class Calculator:
         # Integer list literals are compared as int64, since a narrower type could wrap them.
         operands = [
             self.p.constant(x.numbers)
-            if isinstance(x, UntypedNumbers) and x.kind is int and not self._meets_float(operands)
+            if isinstance(x, UntypedNumbers) and x.kind is int and not self._has_float_operand(operands)
             else x
             for x in operands
         ]
@@ -266,12 +266,12 @@ class Calculator:
         return self.map(np.logical_and, a, b)
 
     @staticmethod
-    def _meets_float(operands: Sequence[Any]) -> bool:
+    def _has_float_operand(operands: Sequence[Any]) -> bool:
         return any(is_tensor(x) and x.dtype.kind in "fc" for x in operands)
 
     def _compare_out_of_range_integer(self, sign: str, operands: Sequence[Any]) -> TensorLike | None:
         """The result if a plain integer is outside the range of the tensor's dtype; else None."""
-        dtypes = self._dtypes(COMPARISON_UFUNCS[sign], operands)
+        dtypes = self._computation_dtypes(COMPARISON_UFUNCS[sign], operands)
         for k, (x, dtype) in enumerate(zip(operands, dtypes, strict=True)):
             if isinstance(x, int) and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
                 pair = (0, x) if k else (x, 0)

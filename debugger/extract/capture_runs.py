@@ -64,7 +64,7 @@ class CaptureRuns:
         engine = self._start_engine()
         engine.stop_at(plan.index, 0)
         stop_kind, _ = engine.resume()
-        self._expect(engine, stop_kind, "boundary", plan)
+        self._expect_stop(engine, stop_kind, "boundary", plan)
         return LoopEntryRef(plan, Frame(engine, plan.index).entry)
 
     def last_iteration(self, entry_ref: LoopEntryRef) -> int:
@@ -73,7 +73,7 @@ class CaptureRuns:
         Raises:
             UsageError: the entry has no iteration.
         """
-        engine = self.engine_before(entry_ref, 0)
+        engine = self.engine_before_iteration(entry_ref, 0)
         try:
             self._run_to_end(engine, entry_ref.plan)
         except ExecutionError:
@@ -83,7 +83,7 @@ class CaptureRuns:
             raise UsageError(f"loop '{entry_ref.plan.loop.name}' ran no iteration", loop=entry_ref.plan.loop.name)
         return count - 1
 
-    def engine_before(self, entry_ref: LoopEntryRef, iteration: int) -> Engine:
+    def engine_before_iteration(self, entry_ref: LoopEntryRef, iteration: int) -> Engine:
         """An engine stopped at the boundary before an iteration.
 
         Raises:
@@ -111,7 +111,7 @@ class CaptureRuns:
             ExecutionError: the iteration failed before its first node, as with a sliced input that is too short.
         """
         plan, loop = entry_ref.plan, entry_ref.plan.loop
-        engine = self.engine_before(entry_ref, number)
+        engine = self.engine_before_iteration(entry_ref, number)
         frame = Frame(engine, plan.index)
         if frame.stopped_by is not None:
             raise UsageError(
@@ -146,7 +146,7 @@ class CaptureRuns:
             stop_kind, _ = engine.resume()
         except ExecutionError as error:
             return str(error)
-        self._expect(engine, stop_kind, "boundary", plan)
+        self._expect_stop(engine, stop_kind, "boundary", plan)
         return ""
 
     def capture_entry(
@@ -158,7 +158,7 @@ class CaptureRuns:
             UsageError: there is no such entry.
             LimitError: the entry reached the limit.
         """
-        engine = self.engine_before(entry_ref, 0)
+        engine = self.engine_before_iteration(entry_ref, 0)
         inputs = {value: _engine_value(engine, value) for value in feeds}
         inputs.update(
             (value, data) for value, data in _current_initial_values(engine, entry_ref.plan).items() if value in inputs
@@ -179,7 +179,7 @@ class CaptureRuns:
             if stop_kind in ("end", "boundary") or all(frame_reader(frame).is_computed(value) for value in results):
                 read = frame.values.read
                 return {value: read(value)[1] for value in results}
-            self._expect(engine, stop_kind, "node", entry_ref.plan)
+            self._expect_stop(engine, stop_kind, "node", entry_ref.plan)
 
     # -- running
 
@@ -198,9 +198,9 @@ class CaptureRuns:
         if Frame(engine, plan.index).stopped_by is None:
             engine.clear_stops()
             engine.stop_at_end(plan.index)
-            self._expect(engine, engine.resume()[0], "boundary", plan)
+            self._expect_stop(engine, engine.resume()[0], "boundary", plan)
 
-    def _expect(self, engine: Engine, stop_kind: str, expected: str, plan: LoopPlan) -> None:
+    def _expect_stop(self, engine: Engine, stop_kind: str, expected: str, plan: LoopPlan) -> None:
         if stop_kind == "interrupt":
             raise InterruptError("interrupted")
         if stop_kind == "limit":

@@ -22,7 +22,7 @@ from ...runtime.model import Model
 from ...runtime.modelfile.ir_graph import IrGraph, add_port, get_or_add_child, port_precision, set_port_shape
 from ...runtime.modelfile.openvino_ir import ALIGNMENT_BYTES, IrFile, IrLayerLocation
 from ...runtime.ops.registry import is_random
-from .submodel import CaptureValues, Submodel, refuse_random
+from .submodel import CaptureValues, Submodel, reject_random_operators
 from .submodel import SubmodelPort as PartPort
 
 #: Layers whose outputs do not depend on their inputs alone.
@@ -66,7 +66,7 @@ def extract_from_ir(
 
 
 def _extract_loop(file: IrFile, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
-    refuse_random(loop)
+    reject_random_operators(loop)
     builder = _IrSubmodelBuilder(file, loop.name)
     port_sources = [location.network.sources.get((location.layer.id, port.id)) for port in location.layer.inputs]
     outer = {

@@ -22,7 +22,7 @@ from ...runtime.modelfile.onnx_graph import (
     all_names,
     bind_attributes,
     called_functions,
-    free_names,
+    captured_names,
     names_read_by_node,
     port_value_info,
     remove_absent_inputs,
@@ -30,8 +30,8 @@ from ...runtime.modelfile.onnx_graph import (
 from ...runtime.modelfile.onnx_storage import OnnxModel, tensors_of_attributes
 from ...runtime.ops.registry import is_random
 from ...runtime.text import fresh_name
-from ..peers.onnx_writer import runtime_type
-from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, refuse_random
+from ..peers.onnx_writer import type_of_data
+from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, reject_random_operators
 
 #: The first operator set whose Identity accepts sequences.
 _SEQUENCE_IDENTITY_OPSET = 14
@@ -43,7 +43,7 @@ def extract_loop_node(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, ca
     Raises:
         UnsupportedError: the loop draws random numbers.
     """
-    refuse_random(loop)
+    reject_random_operators(loop)
     builder = _OnnxSubmodelBuilder(file, location.scope)
     node = builder.copy_node(location.proto)
     names = [name for name in node.output if name]
@@ -71,7 +71,7 @@ def extract_body(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture
     graph.CopyFrom(body)
     del graph.input[:], graph.output[:], graph.node[:]
     graph.node.extend(item for item in body.node if not set(item.output) & draws.keys())
-    builder.add_captures(free_names(body))
+    builder.add_captures(captured_names(body))
     builder.drop_omitted_inputs(graph.node)
     fed_ports = [*infos, *builder.inputs, *draws.items()]
     results = [(info.name, value) for info, value in zip(body.output, loop.body.outputs, strict=True)]
@@ -243,11 +243,11 @@ class PortTypes:
             return OptionalType(kind)
         if isinstance(data, list) and isinstance(kind, SequenceType) and kind.element != TensorType():
             return kind
-        actual = runtime_type(data)
-        fits = isinstance(kind, TensorType) and isinstance(actual, TensorType) and self._fits(kind, actual)
+        actual = type_of_data(data)
+        fits = isinstance(kind, TensorType) and isinstance(actual, TensorType) and self._type_fits(kind, actual)
         return kind if fits else actual
 
-    def _fits(self, kind: TensorType, actual: TensorType) -> bool:
+    def _type_fits(self, kind: TensorType, actual: TensorType) -> bool:
         if kind.shape is None or actual.shape is None or len(kind.shape) != len(actual.shape):
             return False
         for dim, size in zip(kind.shape, actual.shape, strict=True):

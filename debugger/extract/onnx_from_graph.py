@@ -9,12 +9,12 @@ from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Graph, Loop, System, captured_values
 from ...runtime.model import Model
 from ...runtime.modelfile.onnx_graph import port_value_info
-from ..compare.live_peer.body_job import fed_values
+from ..compare.live_peer.body_job import values_fed_to_body
 from ..peers.onnx_writer import body_as_model, model_with_values
 from ..peers.tensorrt_to_onnx import as_onnx, body_as_onnx
 from .capture_runs import outer_values_read
 from .onnx_extract import PortTypes
-from .submodel import CaptureValues, Submodel, SubmodelPort, refuse_random
+from .submodel import CaptureValues, Submodel, SubmodelPort, reject_random_operators
 
 
 def build_body_submodel(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
@@ -23,7 +23,7 @@ def build_body_submodel(model: Model, loop: Loop, capture: CaptureValues) -> Sub
     Raises:
         UnsupportedError: ONNX cannot express it.
     """
-    params, random_values = fed_values(loop)
+    params, random_values = values_fed_to_body(loop)
     results = list(dict.fromkeys(loop.body.outputs))
     if loop.system is System.TENSORRT:
         candidates = [loop.condition, *(edge.result for edge in loop.back_edges)]
@@ -51,7 +51,7 @@ def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     Raises:
         UnsupportedError: ONNX cannot express it, or it draws random numbers.
     """
-    refuse_random(loop)
+    reject_random_operators(loop)
     outer = list(dict.fromkeys([*outer_values_read(loop), *captured_values(loop.body)]))
     outer += [scan.length for scan in loop.scan_outputs if scan.length is not None and scan.length not in outer]
     inputs = [value for value in outer if value.constant is None]

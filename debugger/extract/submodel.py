@@ -46,7 +46,7 @@ class Submodel:
     weights: Sequence[bytes] | None = None
 
 
-def refuse_random(loop: Loop) -> None:
+def reject_random_operators(loop: Loop) -> None:
     """Reject the extraction of a loop that draws random numbers.
 
     Raises:

@@ -69,7 +69,7 @@ class FuzzCampaign:
         """
         start = time.monotonic()
         with ExitStack() as stack:
-            rounds = self._round_runner(stack)
+            rounds = self._make_round_runner(stack)
             workers = rounds.workers
             try:
                 while (remaining := seconds - (time.monotonic() - start)) > 0:
@@ -86,7 +86,7 @@ class FuzzCampaign:
                 self._model.execute(inputs, max_iterations=self._job.spec.max_iterations, observer=recorder)
         return recorder.coverage
 
-    def _round_runner(self, stack: ExitStack) -> _RoundRunner:
+    def _make_round_runner(self, stack: ExitStack) -> _RoundRunner:
         if self._dask is not None:
             from ..sweep.dask_cluster import DaskCluster
 
@@ -124,7 +124,7 @@ class FuzzCampaign:
                 for finding in result.findings:
                     if finding.signature not in self._known:
                         self._known.add(finding.signature)
-                        yield self._save(finding)
+                        yield self._save_finding(finding)
         self.entries += new
         self._folder.add_entries(new)
         state["runs"] = self.runs
@@ -140,7 +140,7 @@ class FuzzCampaign:
             count += 1
         return self.entries[len(self.entries) - count :]
 
-    def _save(self, finding: FuzzFinding) -> SavedFinding:
+    def _save_finding(self, finding: FuzzFinding) -> SavedFinding:
         path = self._folder.add_finding(finding)
         self._folder.state["runs"] = self.runs
         self._folder.save_state()

@@ -57,7 +57,7 @@ class FuzzExecutor:
         #: How often a failure did not repeat, or showed no fault.
         self._dismissed: Counter[tuple[str, str]] = Counter()
         self._known = self._trial.known
-        self._pool = _constants(self.model)
+        self._pool = _model_constants(self.model)
         self._pool_set = set(map(repr, self._pool))
         self.use_corpus(job.cases)
         if job.spec.against:
@@ -101,14 +101,14 @@ class FuzzExecutor:
         deadline = time.monotonic() + corpus.seconds
         # The entries of other processes, which are known there only by what they do.
         for entry in islice(corpus.entries, self._seen_entries, None):
-            self._try(dict(entry), RoundResult(), on_run)
+            self._try_inputs(dict(entry), RoundResult(), on_run)
         self._seen_entries = len(corpus.entries)
         if corpus.parts:
             for k, inputs in enumerate(self.space.edge_cases()):
                 if k % corpus.parts == number - corpus.first:
-                    self._try(inputs, result, on_run)
+                    self._try_inputs(inputs, result, on_run)
         while time.monotonic() < deadline:
-            self._try(self._next_inputs(random), result, on_run)
+            self._try_inputs(self._next_inputs(random), result, on_run)
         return result
 
     def _next_inputs(self, random: np.random.Generator) -> Inputs:
@@ -121,12 +121,12 @@ class FuzzExecutor:
         other = entries[random.integers(len(entries))]
         return self.space.mutate(chosen, random, self._pool, other)
 
-    def _try(self, inputs: Inputs, result: RoundResult, on_run: Callable[[Inputs], object]) -> None:
+    def _try_inputs(self, inputs: Inputs, result: RoundResult, on_run: Callable[[Inputs], object]) -> None:
         """Run inputs; keep them if they have a new feature, and shrink a new failure."""
         if not self.space.admits(inputs):
             return
         on_run(inputs)
-        with self._trial.hurry():
+        with self._trial.shortened_timeout():
             finding = self._trial.run(inputs)
         result.runs += 1
         features = self._trial.features
@@ -174,7 +174,7 @@ class FuzzExecutor:
             return None
         minimal, pair = False, None
         if finding.kind is not FindingKind.TIMEOUT:
-            with self._trial.repeating_failure():
+            with self._trial.reproduction_mode():
                 inputs, minimal, _ = shrink(self.space, inputs, fails, _MAX_SHRINK_TESTS, _MAX_SHRINK_SECONDS)
                 pair = find_minimal_pair(self.model, self.space, inputs, verdict, self._max_iterations)
         on_run(inputs)
@@ -182,7 +182,7 @@ class FuzzExecutor:
         return None if final is None else replace(final, minimal=minimal, pair=pair)
 
 
-def _constants(model: Model) -> list[Any]:
+def _model_constants(model: Model) -> list[Any]:
     """Numbers in the model, and those next to them."""
     values: dict[str, Any] = {}
     constants: list[Any] = [value.constant for value in model.plan.slots if value.constant is not None]

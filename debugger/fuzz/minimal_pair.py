@@ -14,8 +14,8 @@ from ...runtime.frame import Frame
 from ...runtime.graph import Loop, Value
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
-from ..input_space.element_candidates import as_element, element_kind, nearby_values, to_array
-from ..input_space.shrink import shrink_steps
+from ..input_space.element_candidates import element_kind, nearby_values, to_array, to_python_scalar
+from ..input_space.shrink import simpler_inputs
 from ..input_space.space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 from ..value_text import value_text
 from .finding import MinimalPair, PairRow
@@ -60,7 +60,7 @@ def _adjacent_inputs(space: InputSpace, inputs: Inputs) -> Iterator[tuple[object
         array = leaf_value(inputs, leaf)
         if array.size > 64:
             continue
-        elements = [as_element(element, element_kind(array.dtype)) for element in array.flat]
+        elements = [to_python_scalar(element, element_kind(array.dtype)) for element in array.flat]
         for position, element in enumerate(elements):
             for near in nearby_values(element, array.dtype):
                 changed = [*elements[:position], near, *elements[position + 1 :]]
@@ -70,7 +70,7 @@ def _adjacent_inputs(space: InputSpace, inputs: Inputs) -> Iterator[tuple[object
         size = space.size_of(inputs, key)
         if size is not None:
             yield from ((key, space.resize(inputs, key, n)) for n in (size + 1, size - 1) if low <= n <= high)
-    yield from ((None, step) for step in shrink_steps(space, inputs))
+    yield from ((None, step) for step in simpler_inputs(space, inputs))
 
 
 def _bisect_inputs(
@@ -134,18 +134,18 @@ def _change_text(left: Mapping[str, Data], right: Mapping[str, Data]) -> str:
         (name, k), position = change
         index = np.unravel_index(position, leaf_value(left, change[0]).shape)
         subscript = ("" if k is None else f"[{k}]") + f"[{', '.join(map(str, index))}]"
-        old, new = (_text(leaf_value(side, change[0]).flat[position]) for side in (left, right))
+        old, new = (_data_text(leaf_value(side, change[0]).flat[position]) for side in (left, right))
         return f"{name}{subscript} = {old} fails, {new} passes"
     parts = []
     for name in dict.fromkeys((*left, *right)):
-        texts = [_text(side[name]) if name in side else "nothing" for side in (left, right)]
+        texts = [_data_text(side[name]) if name in side else "nothing" for side in (left, right)]
         if texts[0] != texts[1] or repr(left.get(name)) != repr(right.get(name)):
             parts.append(f"{name} = {texts[0]} fails, {texts[1]} passes")
     return "; ".join(parts)
 
 
-def _text(value: Any) -> str:
-    return value_text(value, 60) if not isinstance(value, list) else f"[{', '.join(map(_text, value))}]"
+def _data_text(value: Any) -> str:
+    return value_text(value, 60) if not isinstance(value, list) else f"[{', '.join(map(_data_text, value))}]"
 
 
 # -- the divergence of two runs
@@ -168,7 +168,7 @@ def _first_divergence(
         if len(left) == len(right):
             number = _first_differing_boundary(model, failing, passing, len(left))
     a, b = left[number], right[number]
-    rows = _rows(_values_at(model, failing, number), _values_at(model, passing, number))
+    rows = _differing_rows(_values_at_boundary(model, failing, number), _values_at_boundary(model, passing, number))
     ended = (PairRow("ended", *(str(side[3]).lower() for side in (a, b))),) if a[3] != b[3] else ()
     return a[0], max(max(a[1], b[1]) - 1, 0), (*ended, *rows)
 
@@ -176,32 +176,32 @@ def _first_divergence(
 def _first_differing_boundary(model: Model, failing: Inputs, passing: Inputs, count: int) -> int:
     """The first boundary with other values, of few that are compared."""
     for number in range(min(count, _MAX_COMPARED_BOUNDARIES)):
-        left, right = (_values_at(model, inputs, number) for inputs in (failing, passing))
+        left, right = (_values_at_boundary(model, inputs, number) for inputs in (failing, passing))
         computed = [{name: repr(v) for name, v in side.items() if name not in failing} for side in (left, right)]
         if computed[0] != computed[1]:
             return number
     return count - 1
 
 
-def _rows(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[PairRow]:
+def _differing_rows(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[PairRow]:
     """The values that differ, truth values first."""
-    names = sorted(dict.fromkeys((*left, *right)), key=lambda name: not _is_truth(left.get(name, right.get(name))))
-    rows = [PairRow(name, *(_short_text(side.get(name)) for side in (left, right))) for name in names]
+    names = sorted(dict.fromkeys((*left, *right)), key=lambda name: not _is_boolean(left.get(name, right.get(name))))
+    rows = [PairRow(name, *(_cell_text(side.get(name)) for side in (left, right))) for name in names]
     return [row for row in rows if row.failing != row.passing][:_MAX_ROWS]
 
 
-def _is_truth(value: Any) -> bool:
+def _is_boolean(value: Any) -> bool:
     return getattr(value, "dtype", None) == np.bool_
 
 
-def _short_text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return "-" if value is None else value_text(value, _VALUE_WIDTH)
 
 
 def _boundary_decisions(model: Model, inputs: Inputs, max_iterations: int) -> list[_Boundary]:
     """The boundaries of a run with their truth values, up to its end or its failure."""
     boundaries: list[_Boundary] = []
-    truths = {plan.path: [v for v in _own_values(plan.loop) if _is_truth(v.type)] for plan in model.plan.loops}
+    truths = {plan.path: [v for v in _body_values(plan.loop) if _is_boolean(v.type)] for plan in model.plan.loops}
 
     def read(frame: Frame) -> None:
         if len(boundaries) < _MAX_BOUNDARIES:
@@ -209,11 +209,11 @@ def _boundary_decisions(model: Model, inputs: Inputs, max_iterations: int) -> li
             decisions = {value.name: np.array(data).tolist() for value, data in values.items()}
             boundaries.append((frame.path, frame.iteration, decisions, frame.stopped_by is not None))
 
-    _execute(model, inputs, read, max_iterations)
+    _run_and_read(model, inputs, read, max_iterations)
     return boundaries
 
 
-def _values_at(model: Model, inputs: Inputs, number: int) -> dict[str, Any]:
+def _values_at_boundary(model: Model, inputs: Inputs, number: int) -> dict[str, Any]:
     """The values of a loop at a boundary of the run, by name."""
     count = -1
     values: dict[str, Any] = {}
@@ -224,15 +224,15 @@ def _values_at(model: Model, inputs: Inputs, number: int) -> dict[str, Any]:
         if count == number:
             # Before iteration 0 no part of a sliced input has been read.
             available = frame.values if frame.iteration else frame.carried
-            values.update((name, np.array(value)) for name, value in available.items() if _is_shown(value))
+            values.update((name, np.array(value)) for name, value in available.items() if _is_small_array(value))
 
-    _execute(model, inputs, read, _MAX_BOUNDARIES, lambda: count >= number)
-    names = {value.name for plan in model.plan.loops for value in _own_values(plan.loop)}
+    _run_and_read(model, inputs, read, _MAX_BOUNDARIES, lambda: count >= number)
+    names = {value.name for plan in model.plan.loops for value in _body_values(plan.loop)}
     shown = {name: value for name, value in values.items() if name in names}
-    return {**shown, **{name: value for name, value in inputs.items() if _is_shown(value)}}
+    return {**shown, **{name: value for name, value in inputs.items() if _is_small_array(value)}}
 
 
-def _is_shown(value: Any) -> bool:
+def _is_small_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic) and value.size <= _MAX_SHOWN_SIZE
 
 
@@ -240,7 +240,7 @@ class _EnoughRead(Exception):
     """Ends a run of which all that is needed has been read."""
 
 
-def _execute(
+def _run_and_read(
     model: Model,
     inputs: Inputs,
     read: Callable[[Frame], None],
@@ -257,6 +257,6 @@ def _execute(
         model.execute(inputs, on_iteration=observe, max_iterations=min(max_iterations, _MAX_BOUNDARIES))
 
 
-def _own_values(loop: Loop) -> list[Value]:
+def _body_values(loop: Loop) -> list[Value]:
     """The values of a loop's body, without those inside other loops."""
     return [*loop.body.inputs, *(value for node in loop.body.nodes for value in node.outputs if value is not None)]

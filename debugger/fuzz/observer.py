@@ -63,22 +63,22 @@ class FeatureObserver:
         self._boundary_counts[index] += 1
         if iteration and (iteration <= _ALL_OBSERVED_BOUNDARIES or not iteration & (iteration - 1)):
             for probe in self._probes[index]:
-                self._observe(probe, min(iteration, 2))
+                self._observe_probe(probe, min(iteration, 2))
 
     def finish(self, event: str) -> None:
         """Observe the main graph and the end of each loop."""
         for probe in self._probes[-1]:
-            self._observe(probe, 0)
+            self._observe_probe(probe, 0)
         for index in range(len(self._boundary_counts)):
             iterations, entries, _, _ = self._engine.loops.totals(index)
             reason = self._engine.loop_state(index)[3]
-            self._add(_LOOP, index, _count_bucket(iterations) * 64 + min(entries, 3) * 16)
-            self._add(_LOOP, index, 2048 + sum(map(ord, str(reason) + event)) % 1024)
+            self._add_feature(_LOOP, index, _count_bucket(iterations) * 64 + min(entries, 3) * 16)
+            self._add_feature(_LOOP, index, 2048 + sum(map(ord, str(reason) + event)) % 1024)
 
-    def _add(self, kind: int, position: int, detail: int) -> None:
+    def _add_feature(self, kind: int, position: int, detail: int) -> None:
         self.features.add((position * _KINDS + kind) * _DETAILS + detail)
 
-    def _observe(self, probe: _Probe, phase: int) -> None:
+    def _observe_probe(self, probe: _Probe, phase: int) -> None:
         arrays = []
         for slot in probe.slots:
             if not self._engine.has_value(slot):
@@ -89,14 +89,14 @@ class FeatureObserver:
             arrays.append(value)
         if probe.kind == _VALUE:
             for flag in _value_flags(arrays[0]):
-                self._add(_VALUE, probe.position, flag * 4 + phase)
+                self._add_feature(_VALUE, probe.position, flag * 4 + phase)
         elif probe.kind == _DISTANCE:
             self._observe_comparison(probe.position, arrays[0], arrays[1])
         elif probe.kind == _INDEX:
             self._observe_index(probe.position, arrays[0], arrays[1])
         elif arrays[0].size:
             flat = arrays[0].reshape(-1)[:_MAX_ELEMENTS]
-            self._add(_TIES, probe.position, min(int(np.count_nonzero(flat == flat.max())), 3))
+            self._add_feature(_TIES, probe.position, min(int(np.count_nonzero(flat == flat.max())), 3))
 
     def _observe_comparison(self, position: int, left: Array, right: Array) -> None:
         if not left.size or not right.size or left.dtype == np.bool_ or left.dtype.kind == "c":
@@ -110,16 +110,18 @@ class FeatureObserver:
                 gaps = a.astype(np.float64) - b.astype(np.float64)
                 for sign, part in ((0, gaps[gaps < 0]), (1, gaps[gaps > 0])):
                     if len(part):
-                        self._add(_DISTANCE, position, sign * 1100 + _exponent(float(np.abs(part).min())))
+                        self._add_feature(
+                            _DISTANCE, position, sign * 1100 + _exponent_bucket(float(np.abs(part).min()))
+                        )
                 if (gaps == 0).any():
-                    self._add(_DISTANCE, position, 2300)
+                    self._add_feature(_DISTANCE, position, 2300)
 
     def _observe_index(self, position: int, data: Array, indices: Array) -> None:
         if not indices.size or indices.dtype.kind not in "iu" or not data.ndim:
             return
         low, high = int(indices.min()), int(indices.max())
         for side, distance in ((0, low), (1, max(data.shape) - 1 - high), (2, low + max(data.shape))):
-            self._add(_INDEX, position, side * 64 + (_count_bucket(distance) if distance >= 0 else 63))
+            self._add_feature(_INDEX, position, side * 64 + (_count_bucket(distance) if distance >= 0 else 63))
 
 
 def _probes(engine: Engine) -> list[list[_Probe]]:
@@ -196,5 +198,5 @@ def _count_bucket(count: int) -> int:
     return count if count < 4 else 2 + min(count.bit_length(), 28)
 
 
-def _exponent(gap: float) -> int:
+def _exponent_bucket(gap: float) -> int:
     return 0 if not math.isfinite(gap) else min(max(math.frexp(gap)[1] + 200, 1), 1000)

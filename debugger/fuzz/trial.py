@@ -69,17 +69,17 @@ class TrialRunner:
     def operands(self) -> set[int | float]:
         return self._observer.operands
 
-    def hurry(self) -> AbstractContextManager[None]:
+    def shortened_timeout(self) -> AbstractContextManager[None]:
         """In this block a runtime that does not answer is given up soon."""
-        return nullcontext() if self.executor.oracle is None else self.executor.oracle.hurry()
+        return nullcontext() if self.executor.oracle is None else self.executor.oracle.shortened_timeout()
 
     @contextmanager
-    def repeating_failure(self) -> Iterator[None]:
+    def reproduction_mode(self) -> Iterator[None]:
         """In this block runs repeat a failure: thorough, and without features."""
         runner = self.executor.fast_runner
         self.thorough, runner.observer = True, None
         try:
-            with self.hurry():
+            with self.shortened_timeout():
                 yield
         finally:
             self.thorough, runner.observer = False, self._observer
@@ -115,9 +115,9 @@ class TrialRunner:
             return None
         finally:
             self._seconds += time.perf_counter() - start
-        return self._finding(case, outcome)
+        return self._make_finding(case, outcome)
 
-    def _finding(self, case: Case, outcome: CaseOutcome) -> FuzzFinding | None:
+    def _make_finding(self, case: Case, outcome: CaseOutcome) -> FuzzFinding | None:
         if outcome.status is Status.OK:
             self.passed = True
             return None

@@ -38,7 +38,7 @@ class LayeredLayout:
     bends: tuple[dict[int, int], ...]
     lanes: dict[int, int]
 
-    def item_above(self, wire: int, source: int, layer: int) -> int:
+    def wire_item_in_layer(self, wire: int, source: int, layer: int) -> int:
         """The item of a wire in a layer: a bend, or the source box."""
         return self.bends[wire].get(layer, source)
 

@@ -29,7 +29,7 @@ def frames_by_loop(frame: FrameProtocol) -> FramesByLoop:
     states: dict[Loop | None, FrameState] = {}
     current: FrameReader | None = frame_reader(frame)
     while current is not None:
-        states[current.loop] = read_frame(current.by_reference())
+        states[current.loop] = read_frame(current.with_references())
         current = current.around
     return states
 

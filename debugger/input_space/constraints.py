@@ -117,7 +117,7 @@ class ConstraintSet:
                 continue
             name, kind = match[1], match[2].split()[0]
             _check_name(text, name, names)
-            bounds = _bounds(text, match[3], match[4]) if kind == "in" else (0.0, 0.0)
+            bounds = _parse_bounds(text, match[3], match[4]) if kind == "in" else (0.0, 0.0)
             constraint = ValueConstraint(name, "range" if kind == "in" else kind, *bounds)
             self._enforced.setdefault(name, []).append(constraint)
 
@@ -170,7 +170,7 @@ def _check_name(text: str, name: str, names: Collection[str]) -> None:
         raise UsageError(f"constraint '{text}': no input '{name}'{hint}", name=name)
 
 
-def _bounds(text: str, low: str, high: str) -> tuple[float, float]:
+def _parse_bounds(text: str, low: str, high: str) -> tuple[float, float]:
     try:
         bounds = float(low), float(high)
     except ValueError:

@@ -1,7 +1,7 @@
 """Elements of tensors as Python numbers: the edge cases of each dtype, nearby values, simpler values.
 
 All types have one representation here: ``bool``, ``int``, ``float``, ``complex`` or ``str``. Arrays convert them to
-their dtype, and :func:`as_element` back.
+their dtype, and :func:`to_python_scalar` back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def element_kind(dtype: np.dtype[Any]) -> str:
     return "c" if dtype.kind == "c" else "f"
 
 
-def as_element(scalar: Any, kind: str) -> Any:
+def to_python_scalar(scalar: Any, kind: str) -> Any:
     """Convert an element of an array; a float is the shortest decimal number of its dtype."""
     if kind == "f":
         return float(scalar) if math.isnan(float(scalar)) else float(str(scalar))
@@ -55,7 +55,7 @@ def to_array(values: Sequence[Any], dtype: np.dtype[Any], shape: tuple[int, ...]
         return np.array(values, native if kind != "b" else np.bool_).astype(dtype).reshape(shape)
 
 
-def filled(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def filled_array(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """Return an array that is one element everywhere."""
     return np.broadcast_to(to_array([value], dtype, ()), shape).copy()
 
@@ -63,11 +63,11 @@ def filled(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
 @lru_cache(64)
 def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The smallest and the largest integer of a dtype."""
-    info = _ml_info(dtype, "iinfo") if is_ml_dtype(dtype) else np.iinfo(dtype)
+    info = _ml_dtype_info(dtype, "iinfo") if is_ml_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
-def _ml_info(dtype: np.dtype[Any], name: str) -> Any:
+def _ml_dtype_info(dtype: np.dtype[Any], name: str) -> Any:
     import ml_dtypes  # a dtype that NumPy lacks
 
     return getattr(ml_dtypes, name)(dtype)
@@ -89,7 +89,7 @@ def edge_values(dtype: np.dtype[Any]) -> tuple[Any, ...]:
         low, high = integer_range(dtype)
         values = (0, 1, -1, 2, -2, high, low, high - 1)
         return tuple(dict.fromkeys(value for value in values if low <= value <= high))
-    info = _ml_info(dtype, "finfo") if is_ml_dtype(dtype) else np.finfo(dtype)
+    info = _ml_dtype_info(dtype, "finfo") if is_ml_dtype(dtype) else np.finfo(dtype)
     largest, tiny, subnormal = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
     floats: tuple[float, ...] = (0.0, 1.0, -1.0, 0.5, -0.0, 2.0, math.nan, math.inf, -math.inf)
     floats += (largest, -largest, tiny, subnormal, 1 + float(info.eps), 1e-3, -0.5)
@@ -142,24 +142,24 @@ def _shrink_candidates(value: Any, kind: str) -> Iterator[Any]:
         yield from (complex(part, value.imag) for part in _shrink_candidates(value.real, "f"))
         yield from (complex(value.real, part) for part in _shrink_candidates(value.imag, "f"))
     else:
-        yield from _float_candidates(value)
+        yield from _simpler_floats(value)
 
 
 def _steps_toward_zero(value: int) -> Iterator[int]:
     """Halfway to zero, a quarter, an eighth ..., one."""
-    step = _half(value)
+    step = _halve_toward_zero(value)
     while step:
         yield value - step
-        step = _half(step)
+        step = _halve_toward_zero(step)
     if value:
         yield value - (1 if value > 0 else -1)
 
 
-def _half(value: int) -> int:
+def _halve_toward_zero(value: int) -> int:
     return value // 2 if value >= 0 else -(-value // 2)
 
 
-def _float_candidates(value: float) -> Iterator[float]:
+def _simpler_floats(value: float) -> Iterator[float]:
     yield from (0.0, 1.0, 2.0, -1.0)
     if math.isnan(value):
         yield from (math.inf, -math.inf)
@@ -175,7 +175,7 @@ def _float_candidates(value: float) -> Iterator[float]:
     mantissa, _, exponent = f"{value!r}".partition("e") if "e" in f"{value!r}" else f"{value:.16e}".partition("e")
     power = int(exponent)
     yield from (float(f"{value:.{digits}e}") for digits in range(4))
-    for smaller in (_half(power), power - (power > 0) + (power < 0)):
+    for smaller in (_halve_toward_zero(power), power - (power > 0) + (power < 0)):
         yield float(f"{mantissa}e{smaller}")
 
 

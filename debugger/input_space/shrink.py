@@ -11,14 +11,14 @@ import numpy as np
 
 from ...runtime.graph import OptionalType
 from ...runtime.input_validation import Data
-from .element_candidates import as_element, element_cost, element_kind, simpler_values, to_array
+from .element_candidates import element_cost, element_kind, simpler_values, to_array, to_python_scalar
 from .space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 
 #: Tensors with more elements are simplified in parts only.
 MAX_SINGLE_ELEMENTS = 256
 
 
-def shrink_steps(space: InputSpace, inputs: Mapping[str, Data]) -> Iterator[Inputs]:
+def simpler_inputs(space: InputSpace, inputs: Mapping[str, Data]) -> Iterator[Inputs]:
     """All inputs that are one step simpler, the largest steps first."""
     cost = _input_complexity(inputs)
     for candidate in _smaller_inputs(space, dict(inputs)):
@@ -42,7 +42,7 @@ def shrink(
     tests, start = 0, time.monotonic()
     refuted: set[tuple[Any, ...]] = set()
     while True:
-        for candidate in shrink_steps(space, inputs):
+        for candidate in simpler_inputs(space, inputs):
             key = input_key(candidate)
             if key in refuted:
                 continue
@@ -54,7 +54,7 @@ def shrink(
                 break
             refuted.add(key)
         else:
-            return inputs, _is_small(inputs), tests
+            return inputs, _has_small_tensors(inputs), tests
 
 
 def input_key(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ def _is_array(value: Data) -> bool:
     return isinstance(value, np.ndarray | np.generic)
 
 
-def _is_small(inputs: Mapping[str, Data]) -> bool:
+def _has_small_tensors(inputs: Mapping[str, Data]) -> bool:
     return all(leaf_value(inputs, leaf).size <= MAX_SINGLE_ELEMENTS for leaf in leaves(inputs))
 
 
@@ -79,10 +79,10 @@ def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
     arrays = [leaf_value(inputs, leaf) for leaf in leaves(inputs)]
     count = sum(array.size for array in arrays)
     sizes = len(inputs), len(arrays), count, sum(sum(array.shape) for array in arrays)
-    if not _is_small(inputs):
+    if not _has_small_tensors(inputs):
         return *sizes, (), sum(int(np.count_nonzero(array)) for array in arrays)
     costs = [
-        element_cost(as_element(element, kind), kind)
+        element_cost(to_python_scalar(element, kind), kind)
         for array in arrays
         for kind in (element_kind(array.dtype),)
         for element in array.flat
@@ -91,7 +91,7 @@ def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
 
 
 def _smaller_inputs(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
-    yield from _without_parts(space, inputs)
+    yield from _inputs_without_parts(space, inputs)
     for key, (low, _) in space.dimensions.items():
         size = space.size_of(inputs, key)
         if size is not None and size > low:
@@ -99,10 +99,10 @@ def _smaller_inputs(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
             for position in reversed(range(min(size, 16))):
                 yield space.remove_part(inputs, key, position)
     for leaf in leaves(inputs):
-        yield from _simpler_tensors(inputs, leaf)
+        yield from _inputs_with_simpler_tensor(inputs, leaf)
 
 
-def _without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
+def _inputs_without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
     """Inputs without an optional one, or without an element of a sequence."""
     for port in space.ports:
         value = inputs.get(port.name)
@@ -115,7 +115,7 @@ def _without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
                 yield {**inputs, port.name: value[:k] + value[k + 1 :]}
 
 
-def _simpler_tensors(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
+def _inputs_with_simpler_tensor(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
     array = leaf_value(inputs, leaf)
     dtype, kind = array.dtype, element_kind(array.dtype)
 
@@ -123,9 +123,9 @@ def _simpler_tensors(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
         return replace_leaf(inputs, leaf, to_array(values, dtype, array.shape))
 
     if array.size > MAX_SINGLE_ELEMENTS:
-        yield from _zeroed_parts(inputs, leaf)
+        yield from _inputs_with_zeroed_parts(inputs, leaf)
         return
-    elements = [as_element(element, kind) for element in array.flat]
+    elements = [to_python_scalar(element, kind) for element in array.flat]
     if len(elements) > 1:
         for value in dict.fromkeys(map(repr, elements)):
             old = next(element for element in elements if repr(element) == value)
@@ -136,7 +136,7 @@ def _simpler_tensors(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
             yield with_elements([*elements[:position], simple, *elements[position + 1 :]])
 
 
-def _zeroed_parts(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
+def _inputs_with_zeroed_parts(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
     """A large tensor with all, half, a quarter ... of its elements zero."""
     array = leaf_value(inputs, leaf)
     parts = 1

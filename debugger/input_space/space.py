@@ -19,7 +19,15 @@ from ...runtime.input_validation import Data, check_value
 from ...runtime.model import Model, Port
 from ...runtime.text import did_you_mean
 from .constraints import ConstraintSet
-from .element_candidates import as_element, edge_values, element_kind, filled, integer_range, nearby_values, to_array
+from .element_candidates import (
+    edge_values,
+    element_kind,
+    filled_array,
+    integer_range,
+    nearby_values,
+    to_array,
+    to_python_scalar,
+)
 
 Inputs = dict[str, Data]
 #: A tensor in the inputs: the name of its input, and its position in a sequence.
@@ -59,7 +67,7 @@ class InputSpace:
         for port in self.ports:
             tensor = tensor_type(port.type)
             usual = model.graph.usual_shapes.get(port.name, ())
-            for axis, key in enumerate(self._axes(port)):
+            for axis, key in enumerate(self._axis_sizes_or_names(port)):
                 if isinstance(key, str):
                     low, high = tensor.bounds.get(axis, (0, None))
                     typical = usual[axis] if axis < len(usual) else 0
@@ -67,11 +75,15 @@ class InputSpace:
                         key, (low, max(_USUAL_SIZES[-1], low, typical) if high is None else high)
                     )
         self._names = {dim for port in self.ports for dim in tensor_type(port.type).shape or () if isinstance(dim, str)}
-        self._set_dimensions(dims)
+        self._apply_dimension_settings(dims)
         self.trip_counts = _trip_count_inputs(model.graph)
 
-    def _set_dimensions(self, settings: Sequence[str]) -> None:
-        key_by_axis = {f"{port.name}:{axis}": key for port in self.ports for axis, key in enumerate(self._axes(port))}
+    def _apply_dimension_settings(self, settings: Sequence[str]) -> None:
+        key_by_axis = {
+            f"{port.name}:{axis}": key
+            for port in self.ports
+            for axis, key in enumerate(self._axis_sizes_or_names(port))
+        }
         for setting in settings:
             match = _DIMENSION_SETTING.fullmatch(setting)
             if match is None:
@@ -87,7 +99,7 @@ class InputSpace:
                 raise InputError(f"dimension {setting}: no input has such a dimension{hint}", name=match[1])
             self.dimensions[key] = int(match[2]), int(match[3] or match[2])
 
-    def _axes(self, port: Port) -> tuple[int | str, ...]:
+    def _axis_sizes_or_names(self, port: Port) -> tuple[int | str, ...]:
         """The size of each axis of an input, or the name of its dimension."""
         shape = tensor_type(port.type).shape or ()
         return tuple(f"{port.name}:{axis}" if dim is None else dim for axis, dim in enumerate(shape))
@@ -113,7 +125,7 @@ class InputSpace:
 
     def shape_of(self, port: Port, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The shape of an input's tensors, with the sizes of unknown dimensions."""
-        return tuple(key if isinstance(key, int) else sizes[key] for key in self._axes(port))
+        return tuple(key if isinstance(key, int) else sizes[key] for key in self._axis_sizes_or_names(port))
 
     def _draw_value(
         self, name: str, declared: ValueType, shape: tuple[int, ...], random: np.random.Generator, pool: Sequence[Any]
@@ -125,7 +137,7 @@ class InputSpace:
             return [self._draw_value(name, declared.element, shape, random, pool) for _ in range(count)]
         dtype = np.dtype(np.float32) if declared.dtype is None else declared.dtype
         if name in self.trip_counts:
-            return filled(TRIP_COUNTS[random.integers(len(TRIP_COUNTS))], dtype, shape)
+            return filled_array(TRIP_COUNTS[random.integers(len(TRIP_COUNTS))], dtype, shape)
         count = int(np.prod(shape))
         elements = _draw_elements(dtype, min(count, _MAX_DRAWN_ELEMENTS), random, pool)
         if count > len(elements):
@@ -149,10 +161,10 @@ class InputSpace:
             array = leaf_value(base, leaf)
             edges: Sequence[Any] = TRIP_COUNTS if leaf[0] in self.trip_counts else edge_values(array.dtype)
             for value in edges:
-                yield self.enforce(replace_leaf(base, leaf, filled(value, array.dtype, array.shape)))
+                yield self.enforce(replace_leaf(base, leaf, filled_array(value, array.dtype, array.shape)))
                 for position in (0, array.size - 1) if array.size > 1 else ():
                     changed = array.copy()
-                    changed.reshape(-1)[position] = filled(value, array.dtype, ())
+                    changed.reshape(-1)[position] = filled_array(value, array.dtype, ())
                     yield self.enforce(replace_leaf(base, leaf, changed))
         for port in self.ports:
             if isinstance(port.type, OptionalType):
@@ -214,15 +226,15 @@ class InputSpace:
     def _mutate_tensor(self, name: str, array: Array, random: np.random.Generator, pool: Sequence[Any]) -> Array:
         dtype, kind = array.dtype, element_kind(array.dtype)
         if name in self.trip_counts:
-            return filled(TRIP_COUNTS[random.integers(len(TRIP_COUNTS))], dtype, array.shape)
+            return filled_array(TRIP_COUNTS[random.integers(len(TRIP_COUNTS))], dtype, array.shape)
         flat = array.ravel().copy()
         position, source = map(int, random.integers(array.size, size=2))
         choice = random.integers(12)
-        old = as_element(flat[position], kind)
+        old = to_python_scalar(flat[position], kind)
         if choice < 3:
             candidates: Sequence[Any] = nearby_values(old, dtype)
         elif choice < 7 and pool:
-            value = _convert(pool[int(random.integers(len(pool)))], kind)
+            value = _convert_number(pool[int(random.integers(len(pool)))], kind)
             candidates = (value, value, *nearby_values(value, dtype)[:2])
         elif choice < 9:
             candidates = edge_values(dtype)
@@ -230,7 +242,7 @@ class InputSpace:
             return _rearrange_elements(flat, int(choice), position, source).reshape(array.shape)
         value = candidates[int(random.integers(len(candidates)))]
         everywhere = not random.integers(8)
-        flat[slice(None) if everywhere else position] = filled(value, dtype, ())
+        flat[slice(None) if everywhere else position] = filled_array(value, dtype, ())
         return flat.reshape(array.shape)
 
     def _mutate_size(self, inputs: Inputs, random: np.random.Generator) -> Inputs:
@@ -272,7 +284,7 @@ class InputSpace:
 
     def _dimension_occurrences(self, inputs: Mapping[str, Data], key: str) -> Iterator[tuple[Leaf, int]]:
         """The tensors and axes that have a dimension."""
-        axes = {port.name: self._axes(port) for port in self.ports}
+        axes = {port.name: self._axis_sizes_or_names(port) for port in self.ports}
         for leaf in leaves(inputs):
             for axis, dim in enumerate(axes.get(leaf[0], ())):
                 if dim == key:
@@ -280,7 +292,7 @@ class InputSpace:
 
     def resize(self, inputs: Mapping[str, Data], key: str, size: int) -> Inputs:
         """Change the size of a dimension in all inputs: the first elements remain, new ones repeat the last."""
-        return self._edit_axis(inputs, key, lambda array, axis: _resized(array, axis, size))
+        return self._edit_axis(inputs, key, lambda array, axis: _resize_axis(array, axis, size))
 
     def remove_part(self, inputs: Mapping[str, Data], key: str, position: int) -> Inputs:
         """Remove one part along a dimension in all inputs."""
@@ -371,7 +383,7 @@ def _leaf_shapes(value: Data) -> list[tuple[int, ...]]:
     return [leaf_value({"": value}, leaf).shape for leaf in leaves({"": value})]
 
 
-def _resized(array: Array, axis: int, size: int) -> Array:
+def _resize_axis(array: Array, axis: int, size: int) -> Array:
     length = array.shape[axis]
     if size <= length:
         return np.take(array, range(size), axis)
@@ -394,7 +406,7 @@ def _rearrange_elements(flat: Array, choice: int, position: int, source: int) ->
     return flat
 
 
-def _convert(value: Any, kind: str) -> Any:
+def _convert_number(value: Any, kind: str) -> Any:
     """Convert a number of another dtype."""
     if kind == "s":
         return str(value)
@@ -423,7 +435,7 @@ def _draw_elements(dtype: np.dtype[Any], count: int, random: np.random.Generator
         return [float(np.float32(number)) for number in random.standard_normal(count) * 2]
 
     def draw_from_pool() -> Any:
-        values = [_convert(value, kind) for value in pool] or list(edges)
+        values = [_convert_number(value, kind) for value in pool] or list(edges)
         return values[random.integers(len(values))]
 
     if style == 0:

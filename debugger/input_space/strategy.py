@@ -91,7 +91,7 @@ def _value_strategy(
         elements = _value_strategy(strategies, space, name, declared.element, shape)
         return strategies.lists(elements, max_size=_MAX_SEQUENCE_LENGTH)  # type: ignore[no-any-return]
     dtype = np.dtype(np.float32) if declared.dtype is None else declared.dtype
-    elements = _elements(strategies, space, name, dtype)
+    elements = _element_strategy(strategies, space, name, dtype)
     count = math.prod(shape)
 
     def as_array(values: list[Any]) -> Array:
@@ -109,7 +109,7 @@ def _value_strategy(
     return strategies.tuples(elements, exceptions).map(with_exceptions)  # type: ignore[no-any-return]
 
 
-def _elements(strategies: Any, space: InputSpace, name: str, dtype: np.dtype[Any]) -> Any:
+def _element_strategy(strategies: Any, space: InputSpace, name: str, dtype: np.dtype[Any]) -> Any:
     """A strategy of the elements of an input, as Python numbers."""
     kind = element_kind(dtype)
     if kind == "b":

@@ -65,7 +65,7 @@ class _ValueRecord:
     def candidates(self) -> Iterator[CandidateInvariant]:
         """What held."""
         name = quote(self.value.name)
-        line = _line(self._numbers)
+        line = _line_through_points(self._numbers)
         if line is not None and line[1] and self._count >= MIN_EVIDENCE:
             yield CandidateInvariant("f(iter)", f"all({name} == {_linear_in_iter_text(*line)})", self._count)
             return
@@ -88,13 +88,13 @@ class _ValueRecord:
         ranks = {len(shape) for _, shape in self._shapes}
         if len(ranks) != 1 or ranks == {0} or self._count < MIN_EVIDENCE:
             return
-        lines = [_line({(k, shape[axis]) for k, shape in self._shapes}) for axis in range(ranks.pop())]
+        lines = [_line_through_points({(k, shape[axis]) for k, shape in self._shapes}) for axis in range(ranks.pop())]
         if None not in lines:
             sizes = ", ".join(_linear_in_iter_text(*line) for line in lines if line is not None)
             yield CandidateInvariant("shape", f"shape({name}) == [{sizes}]", self._count)
 
 
-def _line(points: set[tuple[int, int]]) -> tuple[int, int] | None:
+def _line_through_points(points: set[tuple[int, int]]) -> tuple[int, int] | None:
     """The start and the step of the line through points of at least two iterations; None: there is none."""
     ordered = sorted(points)
     if not ordered or ordered[0][0] == ordered[-1][0]:

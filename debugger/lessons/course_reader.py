@@ -169,7 +169,7 @@ class _LessonReader:
             "do": self._read_do_card,
             "ask": self._read_ask_card,
             "place": self._read_place_card,
-            "mode": self._mode_card,
+            "mode": self._read_mode_card,
             "end": lambda fields, scene, text: Card(CardKind.LAST, text, scene),
         }
 
@@ -274,7 +274,7 @@ class _LessonReader:
 
         return Card(CardKind.ASK, text, scene, generate_question=draw)
 
-    def _mode_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+    def _read_mode_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         question = _with_location(fields, lambda: make_mode_question(scene))
         return Card(
             CardKind.ASK,
@@ -293,7 +293,7 @@ class _LessonReader:
     def value_question(self, fields: TomlTable, scene: Scene) -> ValueQuestion:
         """A question for a value."""
         answer = self.expression(fields, "answer")
-        wrong_rules = tuple(map(self._wrong_rule, fields.pop_tables("wrong")))
+        wrong_rules = tuple(map(self._read_wrong_rule, fields.pop_tables("wrong")))
         choice = fields.pop("choice", bool, False)
         if choice and len(wrong_rules) < CHOICE_COUNT - 1:
             raise fields.error(f"a choice needs {CHOICE_COUNT - 1} wrong answers, and has {len(wrong_rules)}")
@@ -308,7 +308,7 @@ class _LessonReader:
             choice,
         )
 
-    def _wrong_rule(self, fields: TomlTable) -> WrongRule:
+    def _read_wrong_rule(self, fields: TomlTable) -> WrongRule:
         value, reply = self.expression(fields, "gives"), self.text(fields.pop("reply", str))
         fields.reject_remaining()
         return WrongRule(lambda run: evaluate_on_run(value, run, self.values), reply)
@@ -344,8 +344,8 @@ class _BuiltInReader(_LessonReader):
         self.questions: dict[str, tuple[Question, QuestionGenerator | None]] = {}
         self.card_makers = {
             **self.card_makers,
-            "ask": self._built_in_ask_card,
-            "task": self._task_card,
+            "ask": self._read_built_in_ask_card,
+            "task": self._read_task_card,
             "look": lambda fields, scene, text: Card(CardKind.LOOK, text, scene),
         }
 
@@ -366,7 +366,7 @@ class _BuiltInReader(_LessonReader):
             Card(CardKind.SAY, self.text(fields.pop("intro", str)), scene, first_question),
             Card(CardKind.DO, do_text, scene, steps=self.read_steps(fields)),
             Card(CardKind.LOOK, self.text(fields.pop("look", str)), scene),
-            Card(CardKind.ASK, "", question.scene, generate_question=self._generator(asked)),
+            Card(CardKind.ASK, "", question.scene, generate_question=self._random_question_generator(asked)),
             Card(CardKind.REMEMBER, self.text(fields.pop("remember", str)), scene),
         )
         if recall:
@@ -395,10 +395,10 @@ class _BuiltInReader(_LessonReader):
         fields = TomlTable(self.fields.pop("questions", dict, {}), f"{self.fields.location}: questions")
         for name in fields.remaining_names():
             table = TomlTable(fields.pop(name, dict), f"{fields.location}.{name}")
-            self.questions[name] = self._shared_question(table)
+            self.questions[name] = self._read_shared_question(table)
             table.reject_remaining()
 
-    def _shared_question(self, fields: TomlTable) -> tuple[Question, QuestionGenerator | None]:
+    def _read_shared_question(self, fields: TomlTable) -> tuple[Question, QuestionGenerator | None]:
         scene = self.read_scene(fields)
         if "answer" not in fields.remaining_names():
             return OpenQuestion(scene, self.text(fields.pop("question", str))), None
@@ -410,7 +410,7 @@ class _BuiltInReader(_LessonReader):
     def _named_question(self, name: str) -> tuple[Question, QuestionGenerator | None]:
         return self.questions[name] if name in self.questions else self._code.questions[name]
 
-    def _generator(self, names: Sequence[str], first_chance: float = 0) -> QuestionGenerator:
+    def _random_question_generator(self, names: Sequence[str], first_chance: float = 0) -> QuestionGenerator:
         """A generator that asks one of some questions; ``first_chance``: that of the first of two."""
         generators = [generator for _, generator in map(self._named_question, names) if generator is not None]
         if len(generators) == 1:
@@ -428,14 +428,14 @@ class _BuiltInReader(_LessonReader):
             return self._code.inputs[fields.pop("draw_by", str)]
         return super().input_generator(fields, scene)
 
-    def _built_in_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+    def _read_built_in_ask_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         names, models = fields.pop_strings("questions"), fields.pop_strings("models")
         if not names:
             return self._read_ask_card(fields, scene, text)
         if models:
             generator = self._model_generator(fields, names[0], models)
         else:
-            generator = self._generator(names, fields.pop("first_chance", float, 0.0))
+            generator = self._random_question_generator(names, fields.pop("first_chance", float, 0.0))
         return Card(CardKind.ASK, text, scene, generate_question=generator)
 
     def _model_generator(self, fields: TomlTable, name: str, models: Sequence[str]) -> QuestionGenerator:
@@ -455,7 +455,7 @@ class _BuiltInReader(_LessonReader):
 
         return draw
 
-    def _task_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
+    def _read_task_card(self, fields: TomlTable, scene: Scene, text: RunText) -> Card:
         names = fields.pop_strings("questions")
         if names:
             return Card(CardKind.TASK, text, scene, self._named_question(names[0])[0])

@@ -20,9 +20,9 @@ _TURNS = 10
 
 def measure_gain(original: Model, rewritten: Model, inputs: Mapping[str, Data], seconds: float) -> float:
     """The time of the fastest run of a model, divided by that of the rewritten one."""
-    return _ratio(
-        lambda share: _own_seconds(original, inputs, share),
-        lambda share: _own_seconds(rewritten, inputs, share),
+    return _measure_time_ratio(
+        lambda share: _fastest_run_time(original, inputs, share),
+        lambda share: _fastest_run_time(rewritten, inputs, share),
         seconds,
     )
 
@@ -37,7 +37,7 @@ def measure_peer_gain(
             side = ModelSide(model, inputs)
             loaded.append((peer.open(model_job(side)), peer_feeds(side)))
         (first, first_feeds), (second, second_feeds) = loaded
-        return _ratio(
+        return _measure_time_ratio(
             lambda share: min(first.measure(first_feeds, share).runs),
             lambda share: min(second.measure(second_feeds, share).runs),
             seconds,
@@ -58,7 +58,7 @@ def open_peer(system: System) -> Peer | None:
         return None
 
 
-def _ratio(first: Callable[[float], float], second: Callable[[float], float], seconds: float) -> float:
+def _measure_time_ratio(first: Callable[[float], float], second: Callable[[float], float], seconds: float) -> float:
     """The ratio of two times that are measured in turns; each function measures for some seconds."""
     share, end = seconds / (2 * _TURNS), time.monotonic() + seconds
     first(0.0), second(0.0)
@@ -68,7 +68,7 @@ def _ratio(first: Callable[[float], float], second: Callable[[float], float], se
     return min(turn[0] for turn in turns) / min(turn[1] for turn in turns)
 
 
-def _own_seconds(model: Model, inputs: Mapping[str, Data], seconds: float) -> float:
+def _fastest_run_time(model: Model, inputs: Mapping[str, Data], seconds: float) -> float:
     end = time.perf_counter() + seconds
     fastest = math.inf
     while fastest == math.inf or time.perf_counter() < end:

@@ -13,8 +13,8 @@ from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Array, BackEdge, Loop, Node, ScanOutput
 from ...runtime.modelfile.onnx_graph import (
     all_names,
-    free_names,
-    keep_only,
+    captured_names,
+    keep_only_members,
     loop_body,
     make_tensor,
     own_names,
@@ -114,16 +114,16 @@ class OnnxNode:
     def remove(self) -> None:
         """Remove the node, and what only it needed."""
         self.graph.node.remove(self.node)
-        self.clean()
+        self.remove_unused_nodes()
 
-    def clean(self) -> None:
+    def remove_unused_nodes(self) -> None:
         """Remove nodes that no output needs, and the types of values that are gone."""
         remove_dead(self.main)
         for graph in walk_graphs(self.main):
             names = {name for node in graph.node for name in (*node.input, *node.output)}
             names |= {info.name for info in (*graph.input, *graph.output)}
             if any(info.name not in names for info in graph.value_info):
-                keep_only(graph.value_info, [info for info in graph.value_info if info.name in names])
+                keep_only_members(graph.value_info, [info for info in graph.value_info if info.name in names])
 
 
 class OnnxLoop(OnnxNode):
@@ -159,10 +159,10 @@ class OnnxLoop(OnnxNode):
 
     def inner_name_of(self, name: str) -> str:
         """The name by which the body reads an outer value: another one where the body has a value of that name."""
-        hidden = name in all_names(self.body) and name not in free_names(self.body)
+        hidden = name in all_names(self.body) and name not in captured_names(self.body)
         return self.emit("Identity", [name]) if hidden else name
 
-    def redirect(self, old: str, new: str) -> None:
+    def redirect_body_reads(self, old: str, new: str) -> None:
         """Let the body read another value, which may be an outer one: as a result, by an Identity."""
         body = self.body
         own = {name for node in body.node for name in node.output} | {info.name for info in body.input}
@@ -191,17 +191,17 @@ class OnnxLoop(OnnxNode):
             self._remove_scan_output(j)
         for k in sorted(map(self.loop.back_edges.index, edges), reverse=True):
             self.remove_carried(k)
-        self.clean()
+        self.remove_unused_nodes()
 
     def replace_by_initial_value(self, edge: BackEdge) -> None:
         """Let the body read the initial value of a carried value that does not change."""
         k = self.loop.back_edges.index(edge)
         initial = self.initial(k)
-        self.redirect(self.param(k), self.inner_name_of(initial))
+        self.redirect_body_reads(self.param(k), self.inner_name_of(initial))
         if self.output(k):
             self.emit("Identity", [initial], self.output(k))
         self.remove_carried(k)
-        self.clean()
+        self.remove_unused_nodes()
 
     def _remove_scan_output(self, j: int) -> None:
         del self.body.output[self.first_result + self.states + j]

@@ -74,7 +74,7 @@ def find_recurrent_cell(facts: ModelFacts, loop: Loop, rows: LoopRows) -> list[R
             continue
         tensor = rows.sources[cell.row].outer.name
         reason = f"it computes the equations of ONNX {cell.kind.upper()} on the rows of '{tensor}'"
-        return [facts.rewrite(cell.kind, loop, reason, partial(_write, outputs, loop, cell))]
+        return [facts.rewrite(cell.kind, loop, reason, partial(_replace_by_recurrent_operator, outputs, loop, cell))]
     return []
 
 
@@ -317,7 +317,7 @@ def _affine_sum(a: _Affine | None, b: _Affine | None = None) -> _Affine | None:
     return a + b
 
 
-def _write(rows: LoopRows, loop: Loop, cell: _Cell, model: EditableOnnx) -> None:
+def _replace_by_recurrent_operator(rows: LoopRows, loop: Loop, cell: _Cell, model: EditableOnnx) -> None:
     """Replace a loop by an LSTM, a GRU or an RNN."""
     message, hidden = OnnxLoop(model, loop), cell.hidden
     message.require_opset(14)

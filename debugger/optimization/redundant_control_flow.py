@@ -98,7 +98,7 @@ def _return_given_condition(message: OnnxLoop) -> None:
     name = message.fresh_name(f"{body.input[1].name}_passed")
     body.node.append(onnx.helper.make_node("Identity", [body.input[1].name], [name], name=name))
     body.output[0].name = name
-    message.clean()
+    message.remove_unused_nodes()
 
 
 def _unroll(message: OnnxLoop, count: int) -> None:

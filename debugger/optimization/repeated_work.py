@@ -23,7 +23,7 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     costly = [node for node in invariant if node.op_type not in FREE_OPERATORS]
     if costly:
         names = [node.name for node in costly]
-        what = f"{_quoted(names)} compute{'s' if len(names) == 1 else ''} the same in every iteration"
+        what = f"{_quoted_names(names)} compute{'s' if len(names) == 1 else ''} the same in every iteration"
         rewrites.append(
             facts.rewrite(
                 "invariant-node", loop, what, lambda model: _hoist_nodes(OnnxLoop(model, loop), invariant), tuple(names)
@@ -37,14 +37,14 @@ def find_repeated_work(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 "duplicate-node",
                 loop,
                 f"computed twice: {pairs}",
-                lambda model: _merge(OnnxLoop(model, loop), duplicates),
+                lambda model: _merge_duplicate_nodes(OnnxLoop(model, loop), duplicates),
                 tuple(node.name for node in duplicates),
             )
         )
     return rewrites
 
 
-def _quoted(names: list[str]) -> str:
+def _quoted_names(names: list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -97,8 +97,8 @@ def _hoist_nodes(message: OnnxLoop, nodes: list[Node]) -> None:
         hoisted.append(copy)
     message.insert(hoisted)
     for name in moved:
-        message.redirect(name, names[name])
-    message.clean()
+        message.redirect_body_reads(name, names[name])
+    message.remove_unused_nodes()
 
 
 def _duplicate_nodes(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
@@ -110,7 +110,9 @@ def _duplicate_nodes(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
         if node.op_type in FREE_OPERATORS or not facts.is_deterministic(node):
             continue
         assert isinstance(node, Operation)
-        inputs = tuple(_identity(facts, same.get(value, value)) if value is not None else None for value in node.inputs)
+        inputs = tuple(
+            _value_key(facts, same.get(value, value)) if value is not None else None for value in node.inputs
+        )
         key = (node.op_type, node.domain, len(node.outputs), inputs, _attributes_key(node.attributes))
         earlier = first.setdefault(key, node)
         if earlier is not node and all(
@@ -123,7 +125,7 @@ def _duplicate_nodes(facts: ModelFacts, loop: Loop) -> dict[Node, Node]:
     return duplicates
 
 
-def _identity(facts: ModelFacts, value: Value) -> object:
+def _value_key(facts: ModelFacts, value: Value) -> object:
     """Equal for two constants with the same data."""
     data = facts.constant(value)
     return value if data is None or data.size > 64 else (str(data.dtype), data.shape, _bit_pattern(data))
@@ -141,10 +143,10 @@ def _attributes_key(attributes: Mapping[str, Any]) -> object:
     )
 
 
-def _merge(message: OnnxLoop, duplicates: Mapping[Node, Node]) -> None:
+def _merge_duplicate_nodes(message: OnnxLoop, duplicates: Mapping[Node, Node]) -> None:
     """Let the readers of the duplicates read the first results."""
     for node, earlier in duplicates.items():
         for copy, original in zip(node.outputs, earlier.outputs, strict=True):
             if copy is not None and original is not None:
-                message.redirect(copy.name, original.name)
-    message.clean()
+                message.redirect_body_reads(copy.name, original.name)
+    message.remove_unused_nodes()

@@ -49,7 +49,7 @@ class LoopRows:
             self.ranks[loop.iteration] = 0
         for node in loop.body.nodes:
             output = node.outputs[0] if len(node.outputs) == 1 else None
-            rank = None if output is None or output in self.ranks else self._rank(node)
+            rank = None if output is None or output in self.ranks else self._row_result_rank(node)
             if rank is not None and output is not None:
                 self.ranks[output] = rank
 
@@ -60,7 +60,7 @@ class LoopRows:
             return sliced.axis == 0 and (sliced.start, sliced.end, sliced.stride, sliced.drop_axis) == (0, -1, 1, True)
         return source.axis == 0 and source.index is not None and self.facts.rank(source.index) == 0
 
-    def _rank(self, node: Node) -> int | None:
+    def _row_result_rank(self, node: Node) -> int | None:
         """The rank of the result if a node computes a row from rows and from values that no iteration changes."""
         inputs = [value for value in node.inputs if value is not None]
         rows = [self.ranks[value] for value in inputs if value in self.ranks]

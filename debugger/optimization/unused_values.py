@@ -21,12 +21,16 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
     if unread:
         what = f"{_names_with_verb(edge.param for edge in unread)} carried, and nothing that is used depends on it"
         rewrites.append(
-            facts.rewrite("unread-carried", loop, what, lambda model: _edits(model, loop).remove_values(unread, unused))
+            facts.rewrite(
+                "unread-carried", loop, what, lambda model: _loop_editor(model, loop).remove_values(unread, unused)
+            )
         )
     elif unused:
         what = f"scan output {_names_with_verb(scan.outer for scan in unused)} collected, and nothing reads it"
         rewrites.append(
-            facts.rewrite("unused-scan-output", loop, what, lambda model: _edits(model, loop).remove_values((), unused))
+            facts.rewrite(
+                "unused-scan-output", loop, what, lambda model: _loop_editor(model, loop).remove_values((), unused)
+            )
         )
     rewrites += [
         facts.rewrite(
@@ -48,7 +52,7 @@ def find_unused_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 "unused-result",
                 loop,
                 f"nothing reads what {names} compute{'s' if len(dead) == 1 else ''}",
-                lambda model: OnnxLoop(model, loop).clean(),
+                lambda model: OnnxLoop(model, loop).remove_unused_nodes(),
                 tuple(node.name for node in dead),
             )
         )
@@ -60,13 +64,13 @@ def _names_with_verb(values: Iterable[Value]) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
-def _edits(model: EditableOnnx | EditableIr, loop: Loop) -> OnnxLoop | IrLoop:
+def _loop_editor(model: EditableOnnx | EditableIr, loop: Loop) -> OnnxLoop | IrLoop:
     """The edits of a loop in an opened file of either format."""
     return IrLoop(model, loop) if isinstance(model, EditableIr) else OnnxLoop(model, loop)
 
 
 def _replace_by_initial_value(loop: Loop, edge: BackEdge, model: EditableOnnx | EditableIr) -> None:
-    _edits(model, loop).replace_by_initial_value(edge)
+    _loop_editor(model, loop).replace_by_initial_value(edge)
 
 
 def _unread_edges(facts: ModelFacts, loop: Loop) -> list[BackEdge]:

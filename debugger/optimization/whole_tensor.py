@@ -21,7 +21,7 @@ from ...runtime.graph import (
     bodies,
     captured_values,
 )
-from ...runtime.modelfile.onnx_graph import free_names, keep_only, make_tensor, port_value_info
+from ...runtime.modelfile.onnx_graph import captured_names, keep_only_members, make_tensor, port_value_info
 from ..rewriting.editable_model import EditableOnnx
 from ..rewriting.rewrite import Rewrite
 from .model_facts import ModelFacts
@@ -45,7 +45,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     for scan in scans:
         if scan.axis or scan.reverse or scan.length is not None or not scan.stack:
             return []
-        if skip(scan.result) in accumulators and _operator_type(facts, scan.result) == "Add":
+        if skip(scan.result) in accumulators and _producer_operator_type(facts, scan.result) == "Add":
             kinds.append("prefix-sum")
         elif scan.result in rows.ranks:
             kinds.append("map")
@@ -65,7 +65,7 @@ def find_whole_tensor_form(facts: ModelFacts, loop: Loop, rows: LoopRows) -> lis
     return [facts.rewrite(kind, loop, what, lambda model: rewriter.write(OnnxLoop(model, loop), scans, lasts))]
 
 
-def _operator_type(facts: ModelFacts, value: Value) -> str:
+def _producer_operator_type(facts: ModelFacts, value: Value) -> str:
     node = facts.producers.get(facts.producers.skip_identities(value))
     return "" if node is None or node.is_custom_operator else node.op_type
 
@@ -115,14 +115,14 @@ class _WholeTensor:
             self._write_reduction(message, edge, tensors[row], last.outer.name)
         message.remove()
 
-    def _initial(self, message: OnnxLoop, edge: BackEdge) -> str:
+    def _initial_value_name(self, message: OnnxLoop, edge: BackEdge) -> str:
         """The name of the initial value; empty if it is zero."""
         assert isinstance(edge.initial, Value)
         data = self.facts.constant(edge.initial)
         return "" if data is not None and not np.any(data) else message.initial(message.loop.back_edges.index(edge))
 
     def _write_sums(self, message: OnnxLoop, edge: BackEdge, tensor: str, output: str) -> None:
-        initial = self._initial(message, edge)
+        initial = self._initial_value_name(message, edge)
         axis = message.constant(0)
         if not initial:
             message.emit("CumSum", [tensor, axis], output)
@@ -133,9 +133,11 @@ class _WholeTensor:
         message.emit("Slice", [sums, starts, ends, message.constant([0])], output)
 
     def _write_reduction(self, message: OnnxLoop, edge: BackEdge, tensor: str, output: str) -> None:
-        operator = _operator_type(self.facts, edge.result)
+        operator = _producer_operator_type(self.facts, edge.result)
         initial = (
-            self._initial(message, edge) if operator == "Add" else message.initial(message.loop.back_edges.index(edge))
+            self._initial_value_name(message, edge)
+            if operator == "Add"
+            else message.initial(message.loop.back_edges.index(edge))
         )
         op_type = _REDUCTIONS[operator]
         target = "" if initial else output
@@ -171,14 +173,14 @@ def find_growing_values(facts: ModelFacts, loop: Loop) -> list[Rewrite]:
                 "growing-concat",
                 loop,
                 what,
-                partial(_collect, facts, loop, edge, part),
+                partial(_replace_by_scan_output, facts, loop, edge, part),
                 (node.name,),
             )
         )
     return rewrites
 
 
-def _collect(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: EditableOnnx) -> None:
+def _replace_by_scan_output(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: EditableOnnx) -> None:
     """Collect the parts in a scan output in place of a carried value, and append them to the initial value at once."""
     message = OnnxLoop(model, loop)
     message.require_opset(13)
@@ -216,7 +218,7 @@ def _collect(facts: ModelFacts, loop: Loop, edge: BackEdge, part: Value, model: 
         rows = scan if stacked else names[3]
         after.append(onnx.helper.make_node("Concat", [initial, rows], [output], name=output, axis=0))
     message.insert_after(after)
-    message.clean()
+    message.remove_unused_nodes()
 
 
 def _port_type(facts: ModelFacts, value: Value) -> TensorType:
@@ -268,15 +270,15 @@ def _replace_by_scan(facts: ModelFacts, rows: LoopRows, message: OnnxLoop, value
     body = GraphProto()
     body.CopyFrom(old)
     names = {value.name for value in values}
-    keep_only(body.node, [node for node in body.node if not names.intersection(node.output)])
-    keep_only(body.input, old.input[2:])
-    keep_only(body.output, old.output[1:])
+    keep_only_members(body.node, [node for node in body.node if not names.intersection(node.output)])
+    keep_only_members(body.input, old.input[2:])
+    keep_only_members(body.output, old.output[1:])
     tensors = []
     for value in values:
         tensors.append(rows.write_source(message, rows.sources[value]))
         body.input.append(port_value_info(value.name, _port_type(facts, value)))
     condition = old.input[1].name
-    if condition in free_names(body):
+    if condition in captured_names(body):
         body.node.insert(0, constant_node(condition, make_tensor(condition, np.asarray(True))))
     initials = list(message.node.input[2:])
     outputs = list(message.node.output)

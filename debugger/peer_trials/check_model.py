@@ -44,7 +44,7 @@ def check_with_runs(
     reports = []
     peers = installed_peers(targets)
     for target in targets:
-        if target not in peers or not _reads(target, model.graph.system):
+        if target not in peers or not _can_read(target, model.graph.system):
             reports.append(untried_target_report(target, findings))
             continue
         on_target(target)
@@ -87,6 +87,6 @@ def _run_trials(model: Model, inputs: Mapping[str, Data], peer: Peer, limit: int
     return [whole, *try_loops(model, inputs, peer, limit)]
 
 
-def _reads(target: str, system: System) -> bool:
+def _can_read(target: str, system: System) -> bool:
     """Whether a runtime reads files of a system."""
     return system is System.ONNX or (system is System.OPENVINO and target == "openvino")

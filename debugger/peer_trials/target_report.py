@@ -34,7 +34,7 @@ class _Reconciliation:
     findings: list[RuleFinding]
     contradictions: list[str] = field(default_factory=list)
 
-    def with_verdict(self, verdict: TargetVerdict) -> list[RuleFinding]:
+    def findings_with_verdict(self, verdict: TargetVerdict) -> list[RuleFinding]:
         return [finding for finding in self.findings if finding.verdict is verdict]
 
     def confirm(self, verdict: TargetVerdict, confirmed: bool) -> None:
@@ -43,7 +43,7 @@ class _Reconciliation:
             for finding in self.findings
         ]
 
-    def drop(self, verdict: TargetVerdict) -> None:
+    def drop_findings(self, verdict: TargetVerdict) -> None:
         self.findings = [finding for finding in self.findings if finding.verdict is not verdict]
 
 
@@ -74,14 +74,15 @@ def _reconcile_refusal_with_rules(
     state: _Reconciliation, whole: Trial, loops: Sequence[Trial], is_rejected: bool
 ) -> None:
     """The target refused the model: a rule has to tell why."""
-    is_unknown = is_rejected or bool(state.with_verdict(TargetVerdict.UNKNOWN))
-    state.drop(TargetVerdict.UNKNOWN)
-    if state.with_verdict(TargetVerdict.DOES_NOT_LOAD):
+    is_unknown = is_rejected or bool(state.findings_with_verdict(TargetVerdict.UNKNOWN))
+    state.drop_findings(TargetVerdict.UNKNOWN)
+    if state.findings_with_verdict(TargetVerdict.DOES_NOT_LOAD):
         state.confirm(TargetVerdict.DOES_NOT_LOAD, True)
         return
     # A rule about wrong values may know that the target refuses some of these models.
     may_fail = any(
-        "failure" in KNOWN_DIFFERENCES[finding.rule].effects for finding in state.with_verdict(TargetVerdict.DIFFERS)
+        "failure" in KNOWN_DIFFERENCES[finding.rule].effects
+        for finding in state.findings_with_verdict(TargetVerdict.DIFFERS)
     )
     if not is_unknown and not may_fail:
         state.contradictions.append(f"{whole.target} {whole.version} refuses the model, and no rule says so")
@@ -92,21 +93,21 @@ def _reconcile_refusal_with_rules(
 def _reconcile_run_with_rules(state: _Reconciliation, whole: Trial) -> None:
     """The target loaded the model."""
     name = f"{whole.target} {whole.version}"
-    for finding in state.with_verdict(TargetVerdict.DOES_NOT_LOAD):
+    for finding in state.findings_with_verdict(TargetVerdict.DOES_NOT_LOAD):
         state.contradictions.append(f"{name} loads the model, against rule {finding.rule}")
     state.confirm(TargetVerdict.DOES_NOT_LOAD, False)
     if whole.alike is not None:
-        state.drop(TargetVerdict.UNKNOWN)
+        state.drop_findings(TargetVerdict.UNKNOWN)
     if whole.alike:
         # What differs may depend on the inputs.
         state.confirm(TargetVerdict.DIFFERS, False)
     elif whole.alike is False:
         known = {finding.rule for finding in state.findings}
         unseen = [rule for rule in whole.rules if rule in KNOWN_DIFFERENCES and rule not in known]
-        if not state.with_verdict(TargetVerdict.DIFFERS) and not unseen:
+        if not state.findings_with_verdict(TargetVerdict.DIFFERS) and not unseen:
             state.contradictions.append(f"{name} behaves differently, and no rule says so")
         state.confirm(TargetVerdict.DIFFERS, True)
-        rules = unseen or ([] if state.with_verdict(TargetVerdict.DIFFERS) else [""])
+        rules = unseen or ([] if state.findings_with_verdict(TargetVerdict.DIFFERS) else [""])
         state.findings += [_finding_of_run(whole, TargetVerdict.DIFFERS, rule) for rule in rules]
 
 

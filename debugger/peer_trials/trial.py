@@ -74,7 +74,7 @@ def _run_trial(model: Model, inputs: Mapping[str, Data], peer: Peer, path: str, 
     except LoopdbgError as error:
         return Trial(peer.name, peer.version, path, None, None, (), f"not compared: {one_line(error)}")
     comparison = result.comparisons[-1]
-    loads, alike = _loads_and_alike(comparison)
+    loads, alike = _load_and_match_results(comparison)
     if model.path is not None and model.path.suffix == ".onnx" and (loads is None or model.graph.missing_outputs):
         # The comparison does not open the file: it cannot give the inputs, or leaves outputs out.
         refusal = file_refusal_reason(peer, model.path)
@@ -111,7 +111,7 @@ def short_failure_text(text: str) -> str:
     return f"... {text[-_MAX_MESSAGE_CHARS:].partition(' ')[2]}"
 
 
-def _loads_and_alike(comparison: Comparison) -> tuple[bool | None, bool | None]:
+def _load_and_match_results(comparison: Comparison) -> tuple[bool | None, bool | None]:
     if comparison.failures:
         return comparison.failures[0].kind != "refused", False
     if comparison.verdict in _ALIKE:

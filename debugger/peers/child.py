@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
 from ...runtime.kernels.memory_guard import limit_process_memory
-from .error_texts import error_sentences
+from .error_texts import shorten_error_message
 from .jobs import Job, NodeTime, RunTimes
 
 MESSAGE_LENGTH = struct.Struct("<Q")
@@ -94,7 +94,7 @@ def main() -> None:
                 answer = models[number].run({**held_inputs[number], **payload})
             elif kind == "measure":
                 feeds, seconds = payload
-                answer = _measure(models[number], {**held_inputs[number], **feeds}, seconds)
+                answer = _measure_run_times(models[number], {**held_inputs[number], **feeds}, seconds)
             elif kind == "close":
                 models.pop(number, None)
                 held_inputs.pop(number, None)
@@ -107,11 +107,11 @@ def main() -> None:
         except Exception as error:
             # What is wrong with an option comes first, before all that there are.
             is_option = isinstance(error, OptionError)
-            text = f"OptionError: {error}" if is_option else error_sentences(type(error).__name__, str(error))
+            text = f"OptionError: {error}" if is_option else shorten_error_message(type(error).__name__, str(error))
             send_message(answers, ("failed", text))
 
 
-def _measure(model: LoadedRuntimeModel, feeds: Mapping[str, Any], seconds: float) -> RunTimes:
+def _measure_run_times(model: LoadedRuntimeModel, feeds: Mapping[str, Any], seconds: float) -> RunTimes:
     """Run a model for about ``seconds``, and at least twice after a first run that is not counted."""
     model.run(feeds)
     runs: list[float] = []

@@ -31,7 +31,7 @@ def split_command(text: str, required: Sequence[str] = PLACEHOLDERS) -> list[str
     return words
 
 
-def command_name(text: str) -> str:
+def command_script_name(text: str) -> str:
     """The name of the script of a command, for reports: the last file with a suffix before the placeholders; else that
     of the program."""
     words = split_command(text)

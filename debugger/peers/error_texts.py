@@ -15,7 +15,7 @@ _SOURCE_LOCATION = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.:;])\s+")
 
 
-def error_sentences(kind: str, message: str) -> str:
+def shorten_error_message(kind: str, message: str) -> str:
     """The error of a runtime in one line.
 
     Args:

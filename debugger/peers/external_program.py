@@ -43,7 +43,7 @@ class CommandRuntime:
     def open(self, job: Job) -> CommandModel:
         """Prepare a model; the program reads it at each run."""
         if isinstance(job, OnnxJob):
-            return CommandModel(self, job, *_onnx_ports(job))
+            return CommandModel(self, job, *_onnx_port_names(job))
         if isinstance(job, IrJob) and not (job.trajectories or job.values or job.state):
             return CommandModel(self, job, None, None)
         raise TypeError("a command is given an OpenVINO IR as it is: without further outputs, and no body alone")
@@ -67,7 +67,7 @@ class CommandModel:
             CommandError: it failed, was ended by a signal, took too long, or did not write what the protocol asks for.
         """
         with scratch_folder() as folder:
-            inputs, outputs, model = folder / INPUTS_FOLDER, folder / OUTPUTS_FOLDER, self._model_path(folder)
+            inputs, outputs, model = folder / INPUTS_FOLDER, folder / OUTPUTS_FOLDER, self._ensure_model_file(folder)
             outputs.mkdir()
             known = {name: value for name, value in feeds.items() if self._inputs is None or name in self._inputs}
             plain = isinstance(self._job, OnnxJob) and self._job.disable_optimizations
@@ -82,7 +82,7 @@ class CommandModel:
         """No times: a program reports none."""
         return []
 
-    def _model_path(self, folder: Path) -> Path:
+    def _ensure_model_file(self, folder: Path) -> Path:
         if not isinstance(self._job, OnnxJob) or not self._job.data:
             return Path(self._job.path).absolute()
         path = folder / "model.onnx"
@@ -120,10 +120,10 @@ def write_inputs(
     entries = []
     for index, (name, value) in enumerate(feeds.items()):
         if isinstance(value, list | tuple):
-            items = [_array_entry(folder, f"{index}_{k}.npy", name, item) for k, item in enumerate(value)]
+            items = [_write_array_file(folder, f"{index}_{k}.npy", name, item) for k, item in enumerate(value)]
             entries.append({"name": name, "sequence": items})
         else:
-            entries.append({"name": name, **_array_entry(folder, f"{index}.npy", name, value)})
+            entries.append({"name": name, **_write_array_file(folder, f"{index}.npy", name, value)})
     manifest = {"version": PROTOCOL_VERSION, "optimize": optimize, "inputs": entries, "outputs": outputs}
     write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
 
@@ -150,7 +150,7 @@ def read_outputs(folder: Path, names: Sequence[str] | None, version: str = "") -
     return [_read_value(folder, entry) for entry in ordered], version
 
 
-def _array_entry(folder: Path, file_name: str, name: str, value: Any) -> dict[str, Any]:
+def _write_array_file(folder: Path, file_name: str, name: str, value: Any) -> dict[str, Any]:
     array = np.asarray(value)
     if array.dtype.kind in "OS":
         array = array.astype(np.str_)
@@ -174,7 +174,7 @@ def _read_value(folder: Path, entry: Mapping[str, Any]) -> Any:
     return array.astype(object) if array.dtype.kind in "US" else array
 
 
-def _onnx_ports(job: OnnxJob) -> tuple[list[str], list[str]]:
+def _onnx_port_names(job: OnnxJob) -> tuple[list[str], list[str]]:
     """The names of a model's inputs, including those with defaults, and of its outputs."""
     import onnx
 

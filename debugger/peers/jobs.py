@@ -55,8 +55,8 @@ class IrJob:
     ``weights``: the file with the constants, if it is not the ``.bin`` in the same folder.
     ``state``: values of variables before the first run, by name; each run continues from the previous one.
     ``variables``: names of variables whose values after a run are further outputs, the last ones.
-    ``fed_variables``: names of variables that are further inputs (:func:`variable_input`). With any, no run continues
-    the previous one: a variable that is not given has its initial value.
+    ``fed_variables``: names of variables that are further inputs (:func:`variable_input_name`). With any, no run
+    continues the previous one: a variable that is not given has its initial value.
     ``measure_nodes``: keep the times of nodes.
     """
 
@@ -70,7 +70,7 @@ class IrJob:
     measure_nodes: bool = False
 
 
-def variable_input(name: str) -> str:
+def variable_input_name(name: str) -> str:
     """The input that gives a variable its value; all other inputs of an IR are numbers."""
     return f"variable {name}"
 

@@ -224,7 +224,7 @@ class _OnnxModelWriter:
         return protos
 
     def write_node(self, node: Node) -> NodeProto:
-        self.check_version(node)
+        self.check_opset_version(node)
         if isinstance(node, Loop):
             return self.write_scan(node) if node.counted_by_slices else self.write_loop(node)
         inputs = [self.name_of(value) for value in node.inputs]
@@ -246,7 +246,7 @@ class _OnnxModelWriter:
         present = {name: value for name, value in attributes.items() if value != []}
         return onnx.helper.make_node(op, inputs, outputs, self.unused_name(node.name), **present)
 
-    def check_version(self, node: Node) -> None:
+    def check_opset_version(self, node: Node) -> None:
         self.written_nodes.append(node)
         used = self.opsets.setdefault(node.domain, node.version)
         version = node.version
@@ -257,7 +257,7 @@ class _OnnxModelWriter:
             self.opsets[node.domain] = _SCAN_OPSET
             checked, self.written_nodes = self.written_nodes, []
             for node_before in checked:
-                self.check_version(node_before)
+                self.check_opset_version(node_before)
             return
         if used == version or onnx.defs.has(node.op_type, max_inclusive_version=used, domain=node.domain) is False:
             return
@@ -356,7 +356,7 @@ def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
     return OnnxJob(path=str(path), disable_optimizations=plain, scratch=scratch)
 
 
-def runtime_type(value: Any) -> ValueType:
+def type_of_data(value: Any) -> ValueType:
     """The type of a value at run time."""
     if isinstance(value, list | tuple):
         return SequenceType(TensorType(np.asarray(value[0]).dtype) if value else TensorType(np.dtype(np.float32)))

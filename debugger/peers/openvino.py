@@ -10,7 +10,7 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import PRECISION_OPTION, IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup, variable_input
+from .jobs import PRECISION_OPTION, IrBodyJob, IrJob, Job, NodeTime, OnnxJob, RuntimeSetup, variable_input_name
 
 #: Compute float32 and cache attention as float32 also on processors with bfloat16.
 _EXACT_CONFIG = {
@@ -120,7 +120,7 @@ class OpenVinoModel:
         """Return the outputs, in order."""
         inputs: dict[Any, Any] = {}
         if self._fed_variables:
-            fed = {name: feeds.get(variable_input(name)) for name in self._fed_variables}
+            fed = {name: feeds.get(variable_input_name(name)) for name in self._fed_variables}
             self._start_request_sequence({name: value for name, value in fed.items() if value is not None})
         if self._by_position:
             inputs = {int(name): value for name, value in feeds.items() if name.isdecimal()}
@@ -149,7 +149,7 @@ class OpenVinoModel:
 def _add_trajectory(model: Any, name: str, position: int) -> None:
     """Add an output: a result of a loop's body in every iteration, stacked."""
     loop = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_concatenated_slices"))
-    _unlimit_trip_count(loop)
+    _replace_maximum_trip_count(loop)
     body = loop.get_function()
     source = body.get_results()[position].input_value(0)
     result = ops.result(ops.unsqueeze(source, ops.constant(np.zeros(1, np.int64))))
@@ -158,7 +158,7 @@ def _add_trajectory(model: Any, name: str, position: int) -> None:
     model.validate_nodes_and_infer_types()
 
 
-def _unlimit_trip_count(loop: Any) -> None:
+def _replace_maximum_trip_count(loop: Any) -> None:
     """Make a trip count of 2^31-1, which converters write for "no limit", the -1 that says so: OpenVINO collects no
     rows of a loop with the former."""
     if loop.get_type_name() != "Loop":

@@ -21,7 +21,7 @@ from ...runtime.atomic_file import scratch_folder
 from ...runtime.child_process import command_calling_function, start_child
 from ...runtime.errors import UsageError
 from .child import MESSAGE_LENGTH, send_message
-from .command_template import COMMAND, COMMAND_USAGE, command_name, split_command
+from .command_template import COMMAND, COMMAND_USAGE, command_script_name, split_command
 from .cpu_usage import CpuUsage, cpu_usage
 from .jobs import Job, RunTimes, RuntimeSetup
 
@@ -44,7 +44,7 @@ _POLL_SECONDS = 1.0
 _HURRY_FACTOR, _HURRY_MIN_CPU_SECONDS, _HURRY_POLL_SECONDS = 5, 0.25, 0.1
 
 
-def is_peer(text: str) -> bool:
+def is_peer_name(text: str) -> bool:
     """Whether a text names a peer, rather than a file."""
     return text.partition(":")[0] in (*PEERS, COMMAND)
 
@@ -111,7 +111,7 @@ class Peer:
                 f"{name} is asked in a process of its own, for which this system lacks fork; use Linux or macOS",
                 name=name,
             )
-        self.name = f"{COMMAND}:{command_name(device)}" if self.is_command else name
+        self.name = f"{COMMAND}:{command_script_name(device)}" if self.is_command else name
         #: Known once it has started; of a command, once it has run.
         self.version = ""
         #: The settings in use and other facts that affect its numbers; known once it has started.
@@ -154,13 +154,13 @@ class Peer:
         Raises:
             PeerError: the peer refused it, crashed or hung.
         """
-        self._start()
+        self._start_process()
         self._last_model_number += 1
         self.request("open", self._last_model_number, job)
         return LoadedModel(self, self._last_model_number, self._process)
 
     @contextlib.contextmanager
-    def hurry(self) -> Iterator[None]:
+    def shortened_timeout(self) -> Iterator[None]:
         """Within the context, give up the peer earlier than its timeout: judge by the CPU time of its past answers, so
         that a busy machine makes no difference."""
         self._is_hurried = True
@@ -187,7 +187,7 @@ class Peer:
         """True while that process still runs; models loaded in another process are gone."""
         return process is not None and process is self._process
 
-    def _start(self) -> None:
+    def _start_process(self) -> None:
         if self._process is not None:
             return
         self._log = tempfile.TemporaryFile()  # noqa: SIM115

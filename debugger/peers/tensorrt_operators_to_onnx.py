@@ -109,7 +109,7 @@ def supported_operators() -> frozenset[str]:
 # -- inputs of a node
 
 
-def _input(node: Operation, index: int) -> Value:
+def _required_input(node: Operation, index: int) -> Value:
     value = node.inputs[index]
     assert value is not None
     return value
@@ -129,7 +129,7 @@ def _dtype_and_rank(node: Operation, value: Value) -> tuple[np.dtype[Any], int]:
     return kind.dtype, len(kind.shape)
 
 
-def _zero(op: OnnxGraphBuilder, dtype: np.dtype[Any]) -> Value:
+def _zero_constant(op: OnnxGraphBuilder, dtype: np.dtype[Any]) -> Value:
     return op.add_constant(0, dtype)
 
 
@@ -139,9 +139,9 @@ def _zero(op: OnnxGraphBuilder, dtype: np.dtype[Any]) -> Value:
 @converts("Slice")
 def _slice(op: OnnxGraphBuilder, node: Operation) -> Value:
     """Gather the indices of each axis; indices outside the tensor follow the mode."""
-    x = _input(node, 0)
+    x = _required_input(node, 0)
     dtype, rank = _dtype_and_rank(node, x)
-    parts = [_input(node, k) for k in (1, 2, 3)]
+    parts = [_required_input(node, k) for k in (1, 2, 3)]
     outside = str(node.attributes["outside"])
     result, missing = x, None
     for k, axis in enumerate(node.attributes["axes"]):
@@ -155,7 +155,7 @@ def _slice(op: OnnxGraphBuilder, node: Operation) -> Value:
         result = op.Gather(result, _clamp_indices(op, index, extent, outside), axis=axis)
     if missing is None:
         return result
-    fill = _optional_input(node, 4) or _zero(op, dtype)
+    fill = _optional_input(node, 4) or _zero_constant(op, dtype)
     return op.where(missing, op.Expand(fill, op.Shape(result)), result, dtype)
 
 
@@ -184,7 +184,7 @@ def _clamp_indices(op: OnnxGraphBuilder, index: Value, extent: Value, outside: s
 # -- gathering: elements outside read as 0
 
 
-def _safe_indices(op: OnnxGraphBuilder, indices: Value, extent: Value) -> tuple[Value, Value]:
+def _mask_invalid_indices(op: OnnxGraphBuilder, indices: Value, extent: Value) -> tuple[Value, Value]:
     """Indices with 0 in place of those outside, and a mask of those inside."""
     index = op.cast(indices, _INT64)
     low = op.GreaterOrEqual(index, op.Neg(extent))
@@ -193,15 +193,15 @@ def _safe_indices(op: OnnxGraphBuilder, indices: Value, extent: Value) -> tuple[
 
 
 def _zero_outside(op: OnnxGraphBuilder, inside: Value, values: Value, dtype: np.dtype[Any]) -> Value:
-    return op.where(inside, values, _zero(op, dtype), dtype)
+    return op.where(inside, values, _zero_constant(op, dtype), dtype)
 
 
 @converts("Gather")
 def _gather(op: OnnxGraphBuilder, node: Operation) -> Value:
-    x, indices = _input(node, 0), _input(node, 1)
+    x, indices = _required_input(node, 0), _required_input(node, 1)
     dtype, rank = _dtype_and_rank(node, x)
     axis, batched = int(node.attributes["axis"]) % rank, bool(node.attributes.get("batched"))
-    ids, inside = _safe_indices(op, indices, op.axis_length(x, axis))
+    ids, inside = _mask_invalid_indices(op, indices, op.axis_length(x, axis))
     if not batched:
         values = op.Gather(x, ids, axis=axis)
         mask = op.unsqueeze(inside, range(-(rank - axis - 1), 0))
@@ -230,15 +230,15 @@ def _expand_batch(op: OnnxGraphBuilder, value: Value, count: Value, rank: int) -
 
 @converts("GatherElements")
 def _gather_elements(op: OnnxGraphBuilder, node: Operation) -> Value:
-    x, axis = _input(node, 0), int(node.attributes["axis"])
+    x, axis = _required_input(node, 0), int(node.attributes["axis"])
     dtype, rank = _dtype_and_rank(node, x)
-    valid, inside = _safe_indices(op, _input(node, 1), op.axis_length(x, axis % rank))
+    valid, inside = _mask_invalid_indices(op, _required_input(node, 1), op.axis_length(x, axis % rank))
     return _zero_outside(op, inside, op.GatherElements(x, valid, axis=axis), dtype)
 
 
 @converts("GatherND")
 def _gather_nd(op: OnnxGraphBuilder, node: Operation) -> Value:
-    x, indices = _input(node, 0), _input(node, 1)
+    x, indices = _required_input(node, 0), _required_input(node, 1)
     batched = int(node.attributes.get("batched", 0))
     dtype, rank = _dtype_and_rank(node, x)
     kind = indices.type
@@ -248,7 +248,7 @@ def _gather_nd(op: OnnxGraphBuilder, node: Operation) -> Value:
     if count is None:
         raise UnsupportedError(f"{node.describe()}: how many numbers find one part is not known")
     bounds = op.add_constant([batched]), op.add_constant([batched + count])
-    valid, inside = _safe_indices(op, indices, op.Slice(op.Shape(x), *bounds))
+    valid, inside = _mask_invalid_indices(op, indices, op.Slice(op.Shape(x), *bounds))
     number = np.dtype(np.int32)
     all_in = op.ReduceMin(op.cast(inside, number), [-1], keepdims=0)
     mask = op.unsqueeze(op.cast(all_in, _BOOL), range(-(rank - batched - count), 0))
@@ -260,7 +260,7 @@ def _gather_nd(op: OnnxGraphBuilder, node: Operation) -> Value:
 
 @converts("Linspace")
 def _linspace(op: OnnxGraphBuilder, node: Operation) -> Value:
-    shape, alpha, beta = (_input(node, k) for k in range(3))
+    shape, alpha, beta = (_required_input(node, k) for k in range(3))
     dtype, _ = _dtype_and_rank(node, alpha)
     rank = _vector_length(node, shape)
     work_type = np.dtype(np.float64) if dtype.kind == "f" else _INT64
@@ -286,24 +286,24 @@ def _vector_length(node: Operation, vector: Value) -> int:
 
 @converts("RaggedSoftmax")
 def _ragged_softmax(op: OnnxGraphBuilder, node: Operation) -> Value:
-    x, bounds = _input(node, 0), _input(node, 1)
+    x, bounds = _required_input(node, 0), _required_input(node, 1)
     dtype, rank = _dtype_and_rank(node, x)
     inside = op.Less(op.index_range(op.axis_length(x, rank - 1)), op.cast(bounds, _INT64))
     single = np.dtype(np.float32)
     hidden = op.Where(inside, op.cast(x, single), op.add_constant(-np.inf, single))
     soft = op.Softmax(hidden, axis=-1)
-    return op.cast(op.Where(inside, soft, _zero(op, single)), dtype)
+    return op.cast(op.Where(inside, soft, _zero_constant(op, single)), dtype)
 
 
 @converts("Assertion")
 def _assertion(op: OnnxGraphBuilder, node: Operation) -> Value:
     """No-op: the assertion held, or the peer would not run."""
-    return _input(node, 0)
+    return _required_input(node, 0)
 
 
 @converts("PoolReach")
 def _pool_reach(op: OnnxGraphBuilder, node: Operation) -> Value:
-    return _input(node, 0)
+    return _required_input(node, 0)
 
 
 # -- attention
@@ -311,7 +311,7 @@ def _pool_reach(op: OnnxGraphBuilder, node: Operation) -> Value:
 
 @converts("Attention")
 def _attention(op: OnnxGraphBuilder, node: Operation) -> Value:
-    query, key, value = (_input(node, k) for k in range(3))
+    query, key, value = (_required_input(node, k) for k in range(3))
     mask, dtype = _optional_input(node, 3), _dtype_and_rank(node, query)[0]
     softmax, causal = bool(node.attributes["softmax"]), int(node.attributes["causal"])
     groups = op.Div(op.axis_length(query, 1), op.axis_length(key, 1))
@@ -330,7 +330,7 @@ def _attention(op: OnnxGraphBuilder, node: Operation) -> Value:
     if softmax:
         # A query without visible keys gets 0, where a quotient of zeros would be NaN.
         hidden = op.IsInf(op.cast(scores, np.dtype(np.float32)), detect_positive=0)
-        scores = op.Where(hidden, _zero(op, dtype), op.Softmax(scores, axis=-1))
+        scores = op.Where(hidden, _zero_constant(op, dtype), op.Softmax(scores, axis=-1))
     return op.MatMul(scores, value)
 
 

@@ -78,7 +78,7 @@ class Curve:
 
 def plot_curves(curves: Sequence[Curve], title: str, *, remark: str = "") -> Figure:
     """Plot values over iterations, each on its own axes. ``remark``: a line below the title."""
-    curves, remark = _limit_shown(curves, _MAX_AXES, remark)
+    curves, remark = _limit_items(curves, _MAX_AXES, remark)
     rows = max(1, len(curves))
     figure = _create_figure(rows)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
@@ -134,7 +134,7 @@ def _label_threshold(axis: Axes, history: ValueHistory) -> None:
 
 def plot_difference(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
     """Plot the values of two runs, with their difference below on a logarithmic scale."""
-    pairs, remark = _limit_shown(pairs, _MAX_AXES // 2)
+    pairs, remark = _limit_items(pairs, _MAX_AXES // 2)
     figure = _create_figure(2 * len(pairs))
     axes = figure.subplots(2 * len(pairs), 1, sharex=True, squeeze=False)[:, 0]
     for k, (a, b) in enumerate(pairs):
@@ -222,7 +222,7 @@ def _create_figure(rows: int) -> NotebookFigure:
     return NotebookFigure(figsize=(7.2, 1.2 + height), layout="constrained")
 
 
-def _limit_shown(items: Sequence[_T], limit: int, remark: str = "") -> tuple[Sequence[_T], str]:
+def _limit_items(items: Sequence[_T], limit: int, remark: str = "") -> tuple[Sequence[_T], str]:
     """The first items, and a remark on the omitted ones."""
     if len(items) <= limit:
         return items, remark

@@ -148,7 +148,7 @@ class _PositionedGraph:
         layers = self._layout
         for k, wire in enumerate(self._view.wires):
             for reader in wire.readers:
-                item = layers.item_above(k, wire.source, layers.ranks[reader] - 1)
+                item = layers.wire_item_in_layer(k, wire.source, layers.ranks[reader] - 1)
                 incoming.setdefault(reader, []).append((layers.centers[item], k))
         return {reader: [k for _, k in sorted(entries)] for reader, entries in incoming.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...runtime.frontends.onnx.type_checks import type_notes
+from ...runtime.frontends.onnx.type_checks import disallowed_type_notes
 from ...runtime.graph import Graph, Loop, OptionalType, SequenceType, System, ValueType
 from .known_differences import KNOWN_DIFFERENCES, TargetVerdict
 from .loop_rules import LOOP_RULES
@@ -114,11 +114,11 @@ def _model_matches(graph: Graph, context: RuleContext) -> Iterator[RuleMatch]:
     for item in graph.excluded:
         yield RuleMatch("B69", f"{item.subject}: {item.reason}.")
     for value in (*graph.inputs, *graph.outputs):
-        if _has_sequence(value.type):
+        if _is_sequence_type(value.type):
             yield RuleMatch("B57", f"OpenVINO refuses the sequence '{value.name}' as an input or output of the model.")
-    for text in type_notes(graph, context.value_type):
+    for text in disallowed_type_notes(graph, context.value_type):
         yield RuleMatch("S1", text)
 
 
-def _has_sequence(kind: ValueType) -> bool:
+def _is_sequence_type(kind: ValueType) -> bool:
     return isinstance(kind, SequenceType | OptionalType)

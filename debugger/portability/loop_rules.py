@@ -72,7 +72,7 @@ def _one_element_condition(loop: Loop, value: Value, context: RuleContext) -> It
         yield "B73", f"OpenVINO returns '{outputs[0].name}' with one more dimension, that of '{value.name}'."
 
 
-def control_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def control_input_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """The types of trip count and condition, and the rank of the condition."""
     for value, wanted, name in (
         (loop.trip_count, np.dtype(np.int64), "trip count"),
@@ -140,7 +140,7 @@ def _mixed_initial_types(loop: Loop, context: RuleContext) -> Iterator[tuple[str
             yield "B79", f"OpenVINO refuses this loop, as it takes the types of the initial values: {mixed}."
 
 
-def carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def changing_carried_shapes(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values that change their rank or their shape."""
     for edge in loop.back_edges:
         source = context.producers.skip_identities(edge.result)
@@ -208,7 +208,7 @@ def empty_constants(loop: Loop, scope: RuleScope, context: RuleContext) -> Itera
             )
 
 
-def carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def unsupported_carried_types(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Carried values of types that OpenVINO or TensorRT compute in another type, or not at all."""
     computed = [edge for edge in loop.back_edges if context.producers.skip_identities(edge.result) is not edge.param]
     doubles = [edge.param.name for edge in computed if context.dtype(edge.param) == np.float64]
@@ -237,7 +237,7 @@ def outer_values_of_scans(loop: Loop, scope: RuleScope, context: RuleContext) ->
             yield "T7", "TensorRT's importer fails on this Scan: it has no state."
 
 
-def repeated_input_names(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def input_names_of_enclosing_loops(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Inputs of a body with the name of an input of a body around it."""
     outer_names = {value.name for outer in scope.loops for value in outer.body.inputs}
     duplicate = next((value.name for value in loop.body.inputs if value.name in outer_names), None)
@@ -280,12 +280,12 @@ def trip_limits(loop: Loop, scope: RuleScope, context: RuleContext) -> Iterator[
 LOOP_RULES: tuple[LoopRule, ...] = (
     forwarded_values,
     bodies_reading_condition,
-    control_types,
+    control_input_types,
     initial_types,
-    carried_shapes,
+    changing_carried_shapes,
     empty_constants,
-    carried_types,
+    unsupported_carried_types,
     outer_values_of_scans,
-    repeated_input_names,
+    input_names_of_enclosing_loops,
     trip_limits,
 )

@@ -32,7 +32,7 @@ _SHAPE_READERS = ("Cast", "Identity", "Shape", "Size")
 _STRING_BLIND = ("Constant", "Identity", "Shape", "Size")
 
 
-def supported_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def unsupported_operators(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Operators that OpenVINO does not have, and those of other domains."""
     if isinstance(node, Loop | If):
         return
@@ -46,7 +46,7 @@ def supported_operators(node: Node, scope: RuleScope, context: RuleContext) -> I
         yield "B58", f"OpenVINO has no conversion rule for {name}."
 
 
-def kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def missing_kernels(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Element types that onnxruntime has no kernel for."""
     if not isinstance(node, Operation) or node.domain or node.op_type not in ONNXRUNTIME_GAPS:
         return
@@ -98,13 +98,13 @@ def strings(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tupl
         yield "B56", f"OpenVINO has no kernel for {name}: '{value.name}' is a string."
 
 
-def sequences(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def sequence_uses(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """Sequences: few patterns load in OpenVINO."""
     name = f"{node.op_type} '{node.name}'"
     if isinstance(node, Loop):
         for edge in node.back_edges:
             if context.is_sequence(edge.param) or context.is_sequence(edge.result):
-                if _appends(edge, context):
+                if _only_appends(edge, context):
                     yield "B70", f"OpenVINO converts some loops that append to a sequence, as {name} does."
                 else:
                     yield "B57", f"OpenVINO refuses {name}: it carries the sequence '{edge.param.name}'."
@@ -139,7 +139,7 @@ def _is_in_sequence_map(node: Node, scope: RuleScope) -> bool:
     return node.name.startswith(f"{scope.loops[-1].name}/SequenceAt_")
 
 
-def _appends(edge: BackEdge, context: RuleContext) -> bool:
+def _only_appends(edge: BackEdge, context: RuleContext) -> bool:
     """Whether a body appends to a sequence and does nothing else with it."""
     writer = context.producers.get(context.producers.skip_identities(edge.result))
     return (
@@ -197,7 +197,7 @@ def branches(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tup
             yield "B85", f"OpenVINO returns one dimension of {name}: {text}"
 
 
-def boolean_choices(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
+def boolean_where_operands(node: Node, scope: RuleScope, context: RuleContext) -> Iterator[tuple[str, str]]:
     """A Where of Booleans whose condition is also one of the values."""
     if node.op_type == "Where" and not node.domain:
         condition, *values = (None if v is None else context.producers.skip_identities(v) for v in node.inputs)
@@ -262,13 +262,13 @@ def squeezed_sizes(node: Node, scope: RuleScope, context: RuleContext) -> Iterat
 
 #: All of them.
 NODE_RULES: tuple[NodeRule, ...] = (
-    supported_operators,
-    kernels,
+    unsupported_operators,
+    missing_kernels,
     strings,
-    sequences,
+    sequence_uses,
     recurrent_operator_attributes,
     branches,
-    boolean_choices,
+    boolean_where_operands,
     scalar_expansions,
     large_integers,
     empty_constants,

@@ -63,7 +63,7 @@ class RuleContext:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.scopes = tuple(_scopes(graph, MAIN, ()))
+        self.scopes = tuple(_rule_scopes(graph, MAIN, ()))
 
     @cached_property
     def producers(self) -> ProducerMap:
@@ -199,7 +199,7 @@ def _fixed_output_dtype(op_type: str, version: int, position: int) -> np.dtype[A
     return _SINGLE_TYPES.get(allowed[0]) if len(allowed) == 1 else None
 
 
-def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[RuleScope]:
+def _rule_scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[RuleScope]:
     nodes = tuple(nodes_in_file(graph))
     yield RuleScope(graph, nodes, path, loops)
     for node in nodes:
@@ -207,4 +207,4 @@ def _scopes(graph: Graph, path: str, loops: tuple[Loop, ...]) -> Iterator[RuleSc
             inner_loops = (*loops, node) if isinstance(node, Loop) else loops
             inner_path = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
             for _, inner in bodies(node):
-                yield from _scopes(inner, inner_path, inner_loops)
+                yield from _rule_scopes(inner, inner_path, inner_loops)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx.helper
 
-from ...runtime.modelfile.onnx_graph import keep_only, node_key, node_order, own_names, rename_values
+from ...runtime.modelfile.onnx_graph import keep_only_members, node_key, node_order, own_names, rename_values
 from ..rewriting.rewrite import Rewrite
 from .onnx_graph_edits import LOOP_OPERATORS, GraphEdit, OnnxPlaces, rewrite
 
@@ -25,7 +25,7 @@ def rename_inner_names(places: OnnxPlaces) -> Iterator[Rewrite]:
 
 
 def _rename_values(edit: GraphEdit, names: list[str]) -> None:
-    rename_values(edit.graph, {name: edit.fresh(f"{name}_inner") for name in names})
+    rename_values(edit.graph, {name: edit.make_fresh_name(f"{name}_inner") for name in names})
 
 
 def sort_body_nodes(places: OnnxPlaces) -> Iterator[Rewrite]:
@@ -37,7 +37,7 @@ def sort_body_nodes(places: OnnxPlaces) -> Iterator[Rewrite]:
 
 
 def _sort_nodes(edit: GraphEdit) -> None:
-    keep_only(edit.graph.node, [edit.graph.node[position] for position in node_order(edit.graph)])
+    keep_only_members(edit.graph.node, [edit.graph.node[position] for position in node_order(edit.graph)])
 
 
 def copy_returned_values(places: OnnxPlaces) -> Iterator[Rewrite]:
@@ -55,7 +55,7 @@ def copy_returned_values(places: OnnxPlaces) -> Iterator[Rewrite]:
 def _add_identities(edit: GraphEdit, indices: list[int]) -> None:
     for k in indices:
         port = edit.graph.output[k]
-        name = edit.fresh(f"{port.name}_out")
+        name = edit.make_fresh_name(f"{port.name}_out")
         edit.graph.node.append(onnx.helper.make_node("Identity", [port.name], [name], name))
         port.name = name
 
@@ -71,4 +71,4 @@ def name_omitted_outputs(places: OnnxPlaces) -> Iterator[Rewrite]:
 
 def _name_outputs(edit: GraphEdit, key: str) -> None:
     node = edit.node(key)
-    node.output[:] = [name or edit.fresh(f"{node.name or node.op_type}_unused") for name in node.output]
+    node.output[:] = [name or edit.make_fresh_name(f"{node.name or node.op_type}_unused") for name in node.output]

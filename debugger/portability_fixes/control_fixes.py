@@ -13,7 +13,7 @@ from ...runtime.graph import Array
 from ...runtime.modelfile.onnx_graph import loop_body, node_key, redirect_reads
 from ...runtime.ops.onnx_schemas import schema_for
 from ..rewriting.rewrite import Rewrite
-from .onnx_graph_edits import GraphEdit, OnnxPlaces, rewrite, type_code
+from .onnx_graph_edits import GraphEdit, OnnxPlaces, onnx_type_code, rewrite
 
 _TRUE = np.asarray(True)
 
@@ -76,7 +76,7 @@ def _set_input_type(edit: GraphEdit, port: int, code: int) -> None:
 
 def _cast_parameter(edit: GraphEdit, code: int) -> None:
     port = edit.graph.input[0]
-    old, port.name = port.name, edit.fresh(f"{port.name}_int64")
+    old, port.name = port.name, edit.make_fresh_name(f"{port.name}_int64")
     port.type.tensor_type.elem_type = TensorProto.INT64
     edit.insert(None, [onnx.helper.make_node("Cast", [port.name], [old], old, to=code)])
 
@@ -91,11 +91,13 @@ def redeclare_carried_values(places: OnnxPlaces) -> Iterator[Rewrite]:
             kind = place.proto.input[k].type.tensor_type
             result = place.owner.output[k - 2] if k - 2 < len(place.owner.output) else ""
             declared = [port.type.tensor_type for port in place.outer.proto.output if port.name == result]
-            if dtype is None or any(port.elem_type != type_code(dtype) for port in declared):
+            if dtype is None or any(port.elem_type != onnx_type_code(dtype) for port in declared):
                 continue  # the outer graph contradicts itself
-            if kind.elem_type and kind.elem_type != type_code(dtype):
+            if kind.elem_type and kind.elem_type != onnx_type_code(dtype):
                 reason = f"declares '{place.proto.input[k].name}' as {dtype}, the type of its initial value"
-                yield rewrite("redeclare-carried-value", place, None, reason, _set_carried_type, k, type_code(dtype))
+                yield rewrite(
+                    "redeclare-carried-value", place, None, reason, _set_carried_type, k, onnx_type_code(dtype)
+                )
 
 
 def _set_carried_type(edit: GraphEdit, port: int, code: int) -> None:
@@ -127,7 +129,14 @@ def cast_mixed_types(places: OnnxPlaces) -> Iterator[Rewrite]:
                 names = ", ".join(f"'{node.input[k]}'" for k in narrow)
                 reason = f"casts {names} to {common}, the type of the other input"
                 yield rewrite(
-                    "cast-mixed-types", place, node, reason, _cast_inputs, node_key(node), narrow, type_code(common)
+                    "cast-mixed-types",
+                    place,
+                    node,
+                    reason,
+                    _cast_inputs,
+                    node_key(node),
+                    narrow,
+                    onnx_type_code(common),
                 )
 
 
@@ -136,16 +145,16 @@ def _cast_inputs(edit: GraphEdit, key: str, ports: list[int], code: int) -> None
         _cast_input(edit, key, port, code)
 
 
-def read_true_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
+def replace_condition_reads(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A body that reads its condition input reads a true constant: the condition is true while the body runs."""
     for place in places.inner("Loop"):
         name = place.proto.input[1].name
         if any(name in node.input for node in place.proto.node):
             reason = f"reads a true constant instead of '{name}', which is true while the body runs"
-            yield rewrite("read-true-condition", place, None, reason, _read_true, name)
+            yield rewrite("read-true-condition", place, None, reason, _read_true_constant, name)
 
 
-def _read_true(edit: GraphEdit, name: str) -> None:
+def _read_true_constant(edit: GraphEdit, name: str) -> None:
     redirect_reads(edit.graph, {name: edit.constant(None, f"{name}_true", _TRUE)})
 
 
@@ -156,10 +165,10 @@ def drop_ignored_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
         if not _input_name(place.owner, 1):
             name = place.proto.output[0].name
             reason = f"returns a true constant instead of '{name}', which a loop without cond ignores"
-            yield rewrite("drop-ignored-condition", place, None, reason, _return_true)
+            yield rewrite("drop-ignored-condition", place, None, reason, _return_true_constant)
 
 
-def _return_true(edit: GraphEdit) -> None:
+def _return_true_constant(edit: GraphEdit) -> None:
     port = edit.graph.output[0]
     port.name = edit.constant(None, f"{port.name}_true", _TRUE)
 
@@ -169,17 +178,22 @@ def pass_true_conditions(places: OnnxPlaces) -> Iterator[Rewrite]:
     for place, node in places.nodes("Loop"):
         if not _input_name(node, 1):
             yield rewrite(
-                "pass-true-condition", place, node, "passes a true constant as cond", _pass_true, node_key(node)
+                "pass-true-condition",
+                place,
+                node,
+                "passes a true constant as cond",
+                _pass_true_condition,
+                node_key(node),
             )
 
 
-def _pass_true(edit: GraphEdit, key: str) -> None:
+def _pass_true_condition(edit: GraphEdit, key: str) -> None:
     name = edit.constant(key, "cond", _TRUE)
     node = edit.node(key)
     node.input[:] = [node.input[0], name, *node.input[2:]]
 
 
-def limit_negative_trip_counts(places: OnnxPlaces) -> Iterator[Rewrite]:
+def clamp_negative_trip_counts(places: OnnxPlaces) -> Iterator[Rewrite]:
     """A negative constant trip count is 0, which means the same."""
     for place, node in places.nodes("Loop"):
         data = places.constant(place, _input_name(node, 0))
@@ -198,10 +212,10 @@ def pass_zero_trip_count(places: OnnxPlaces) -> Iterator[Rewrite]:
         data = places.constant(place, _input_name(node, 1))
         if data is not None and data.size == 1 and not data.any():
             reason = "passes 0 as the trip count instead of a false condition"
-            yield rewrite("no-trips", place, node, reason, _pass_no_trips, node_key(node))
+            yield rewrite("no-trips", place, node, reason, _pass_zero_trips, node_key(node))
 
 
-def _pass_no_trips(edit: GraphEdit, key: str) -> None:
+def _pass_zero_trips(edit: GraphEdit, key: str) -> None:
     names = edit.constant(key, "no_trips", np.asarray(0)), edit.constant(key, "cond", _TRUE)
     edit.node(key).input[:2] = names
 

@@ -53,16 +53,16 @@ def _walk_loops(
             yield from _walk_loops(inner, inner_path, numbers)
 
 
-def count_axes_from_the_front(places: IrPlaces) -> Iterator[Rewrite]:
+def normalize_negative_axes(places: IrPlaces) -> Iterator[Rewrite]:
     """A negative axis of a slice or a scan output."""
     for ref, _, layer, path in places.loops:
         if any(int(entry.get("axis", "0")) < 0 for entry in _port_map(layer)):
             yield _layer_rewrite(
-                "ir-positive-axis", path, layer, "counts the axes of the port map from the front", _count_axes, ref
+                "ir-positive-axis", path, layer, "counts the axes of the port map from the front", _normalize_axes, ref
             )
 
 
-def _count_axes(model: EditableIr, net: IrGraph, layer: Element) -> None:
+def _normalize_axes(model: EditableIr, net: IrGraph, layer: Element) -> None:
     for entry in _port_map(layer):
         axis = int(entry.get("axis", "0"))
         if axis < 0:
@@ -107,7 +107,7 @@ def _separate_ports(model: EditableIr, net: IrGraph, layer: Element) -> None:
         if port_id in seen:
             original = next(port for port in input_ports(layer) if port.get("id") == port_id)
             numbers = [int(port.get("id")) for port in layer.iter("port")]
-            new = add_port(layer, "input", str(max(numbers) + 1), **_without_id(original))
+            new = add_port(layer, "input", str(max(numbers) + 1), **_attributes_without_id(original))
             for dim in original.findall("dim"):
                 new.append(copy.deepcopy(dim))
             net.add_edge(net.source_by_input()[layer.get("id"), port_id], (layer.get("id"), new.get("id")))
@@ -116,20 +116,20 @@ def _separate_ports(model: EditableIr, net: IrGraph, layer: Element) -> None:
     renumber_ports(net, layer)
 
 
-def _without_id(port: Element) -> dict[str, str]:
+def _attributes_without_id(port: Element) -> dict[str, str]:
     return {name: text for name, text in port.attrib.items() if name not in ("id", "names")}
 
 
 def correct_part_sizes(places: IrPlaces) -> Iterator[Rewrite]:
     """A scan output whose ``part_size`` is not the number of rows of its parts."""
     for ref, _, layer, path in places.loops:
-        wrong = [entry for entry in port_map_entries(layer, "output") if _wrong_part_size(layer, entry) is not None]
+        wrong = [entry for entry in port_map_entries(layer, "output") if _corrected_part_size(layer, entry) is not None]
         if wrong:
             reason = "declares part_size and stride as the rows that the parts have"
-            yield _layer_rewrite("ir-part-size", path, layer, reason, _state_part_sizes, ref)
+            yield _layer_rewrite("ir-part-size", path, layer, reason, _correct_part_sizes, ref)
 
 
-def _wrong_part_size(layer: Element, entry: Element) -> int | None:
+def _corrected_part_size(layer: Element, entry: Element) -> int | None:
     """The rows of the parts of a scan output, where the entry has another number."""
     if "axis" not in entry.attrib:
         return None
@@ -141,9 +141,9 @@ def _wrong_part_size(layer: Element, entry: Element) -> int | None:
     return rows if rows != int(entry.get("part_size", "1")) else None
 
 
-def _state_part_sizes(model: EditableIr, net: IrGraph, layer: Element) -> None:
+def _correct_part_sizes(model: EditableIr, net: IrGraph, layer: Element) -> None:
     for entry in port_map_entries(layer, "output"):
-        rows = _wrong_part_size(layer, entry)
+        rows = _corrected_part_size(layer, entry)
         if rows is not None:
             entry.set("part_size", str(rows))
             entry.set("stride", str(-rows if entry.get("stride", "1").startswith("-") else rows))
@@ -152,21 +152,21 @@ def _state_part_sizes(model: EditableIr, net: IrGraph, layer: Element) -> None:
 def cut_slices_before_loop(places: IrPlaces) -> Iterator[Rewrite]:
     """A slice that does not start at the front: the tensor is cut before the loop."""
     for ref, _, layer, path in places.loops:
-        if any(_starts_later(entry) for entry in port_map_entries(layer, "input")):
+        if any(_has_positive_start(entry) for entry in port_map_entries(layer, "input")):
             yield _layer_rewrite(
-                "ir-cut-before", path, layer, "cuts the sliced tensor before the loop", _cut_before, ref
+                "ir-cut-before", path, layer, "cuts the sliced tensor before the loop", _cut_before_loop, ref
             )
 
 
-def _starts_later(entry: Element) -> bool:
+def _has_positive_start(entry: Element) -> bool:
     start, end, stride, axis = (int(entry.get(name, text)) for name, text in
                                 (("start", "0"), ("end", "-1"), ("stride", "1"), ("axis", "0")))  # fmt: skip
     return "axis" in entry.attrib and stride > 0 and start > 0 and axis >= 0 and end < 0
 
 
-def _cut_before(model: EditableIr, net: IrGraph, layer: Element) -> None:
+def _cut_before_loop(model: EditableIr, net: IrGraph, layer: Element) -> None:
     for entry in port_map_entries(layer, "input"):
-        if not _starts_later(entry):
+        if not _has_positive_start(entry):
             continue
         start, axis = int(entry.get("start")), int(entry.get("axis"))
         target = layer.get("id"), entry.get("external_port_id")

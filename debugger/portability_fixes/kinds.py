@@ -71,7 +71,7 @@ FIX_KINDS: tuple[FixKind, ...] = (
     _onnx_kind(
         "read-true-condition",
         "B50 B73 T3",
-        control_fixes.read_true_conditions,
+        control_fixes.replace_condition_reads,
     ),
     _onnx_kind(
         "drop-ignored-condition",
@@ -79,7 +79,7 @@ FIX_KINDS: tuple[FixKind, ...] = (
         control_fixes.drop_ignored_conditions,
     ),
     _onnx_kind("pass-true-condition", "B50 B73 T1 T3", control_fixes.pass_true_conditions),
-    _onnx_kind("limit-trip-count", "B14", control_fixes.limit_negative_trip_counts),
+    _onnx_kind("limit-trip-count", "B14", control_fixes.clamp_negative_trip_counts),
     _onnx_kind("no-trips", "B16", control_fixes.pass_zero_trip_count),
     _onnx_kind("flatten-softmax", "B35", operator_fixes.flatten_softmax),
     _onnx_kind(
@@ -124,7 +124,7 @@ FIX_KINDS: tuple[FixKind, ...] = (
         "B8 B54 B57 T6 T5",
         loop_fixes.unroll_loops,
     ),
-    _ir_kind("ir-positive-axis", "B23", ir_fixes.count_axes_from_the_front),
+    _ir_kind("ir-positive-axis", "B23", ir_fixes.normalize_negative_axes),
     _ir_kind("ir-own-input-port", "B24", ir_fixes.separate_input_ports),
     _ir_kind("ir-part-size", "B46", ir_fixes.correct_part_sizes),
     _ir_kind("ir-cut-before", "B22", ir_fixes.cut_slices_before_loop),

@@ -13,8 +13,8 @@ from ...runtime.graph import Array
 from ...runtime.modelfile.onnx_graph import (
     all_names,
     attribute_value,
-    free_names,
-    keep_only,
+    captured_names,
+    keep_only_members,
     loop_body,
     names_read_by_node,
     node_key,
@@ -64,26 +64,28 @@ def convert_scans_to_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
                 if rank is not None
             ]
             reason = "computes the Scan as a Loop that gathers the slices"
-            yield rewrite("scan-as-loop", place, node, reason, _scan_as_loop, node_key(node), axes, turns)
+            yield rewrite("scan-as-loop", place, node, reason, _replace_scan_with_loop, node_key(node), axes, turns)
 
 
-def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[int, bool, int]]) -> None:
+def _replace_scan_with_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[int, bool, int]]) -> None:
     node = edit.node(key)
     body, sliced = loop_body(node), len(axes)
     states = len(node.input) - sliced
     backwards = _padded_with_zeros(_integer_attribute(node, "scan_input_directions"), sliced)
     sources = list(node.input[states:])
     # What the body now captures must not be hidden by a name of its own.
-    hidden = (all_names(body) - set(free_names(body))) & set(sources)
-    rename_values(body, {name: edit.fresh(f"{name}_part") for name in hidden})
+    hidden = (all_names(body) - set(captured_names(body))) & set(sources)
+    rename_values(body, {name: edit.make_fresh_name(f"{name}_part") for name in hidden})
     shape = edit.before(key, "Shape", [sources[0]], f"{key}_shape")
     first_axis = edit.constant(key, f"{key}_axis", np.asarray(axes[0]))
     trips = edit.before(key, "Gather", [shape, first_axis], f"{key}_trips", axis=0)
-    iteration, condition, result = (edit.fresh(f"{key}_{word}") for word in ("iteration", "condition", "continues"))
+    iteration, condition, result = (
+        edit.make_fresh_name(f"{key}_{word}") for word in ("iteration", "condition", "continues")
+    )
     nodes = [onnx.helper.make_node("Identity", [condition], [result], result)]
     reversed_index = ""
     if any(backwards):
-        unit, last, reversed_index = (edit.fresh(f"{key}_{word}") for word in ("one", "last", "reversed"))
+        unit, last, reversed_index = (edit.make_fresh_name(f"{key}_{word}") for word in ("one", "last", "reversed"))
         nodes += [
             onnx.helper.make_node("Constant", [], [unit], unit, value=numpy_helper.from_array(np.asarray(1))),
             onnx.helper.make_node("Sub", [trips, unit], [last], last),
@@ -92,7 +94,7 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
     for source, port, k in zip(sources, body.input[states:], range(sliced), strict=True):
         index = reversed_index if backwards[k] else iteration
         nodes.append(onnx.helper.make_node("Gather", [source, index], [port.name], f"{port.name}_gather", axis=axes[k]))
-    keep_only(
+    keep_only_members(
         body.input,
         [
             _scalar_value_info(iteration, TensorProto.INT64),
@@ -100,12 +102,12 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
             *body.input[:states],
         ],
     )
-    keep_only(body.output, [_scalar_value_info(result, TensorProto.BOOL), *body.output])
-    keep_only(body.node, [*nodes, *body.node])
+    keep_only_members(body.output, [_scalar_value_info(result, TensorProto.BOOL), *body.output])
+    keep_only_members(body.node, [*nodes, *body.node])
     node = edit.node(key)
     node.op_type = "Loop"
     node.input[:] = [trips, "", *node.input[:states]]
-    keep_only(node.attribute, [attribute for attribute in node.attribute if attribute.name == "body"])
+    keep_only_members(node.attribute, [attribute for attribute in node.attribute if attribute.name == "body"])
     for port, (axis, is_reversed, rank) in enumerate(turns, states):
         if port < len(node.output) and node.output[port] and (axis or is_reversed):
             _reorder_scan_rows(edit, node, port, axis, is_reversed, rank)
@@ -114,16 +116,16 @@ def _scan_as_loop(edit: GraphEdit, key: str, axes: list[int], turns: list[tuple[
 def _reorder_scan_rows(edit: GraphEdit, node: NodeProto, port: int, axis: int, is_reversed: bool, rank: int) -> None:
     """Bring the rows of a scan output into the order and onto the axis of the Scan."""
     name = node.output[port]
-    rows = node.output[port] = edit.fresh(f"{name}_rows")
+    rows = node.output[port] = edit.make_fresh_name(f"{name}_rows")
     after = []
     if is_reversed:
         words = {"from": -1, "to": _BEFORE_FIRST, "axis": 0, "step": -1}
-        bounds = [edit.fresh(f"{name}_{word}") for word in words]
+        bounds = [edit.make_fresh_name(f"{name}_{word}") for word in words]
         after += [
             onnx.helper.make_node("Constant", [], [bound], bound, value=numpy_helper.from_array(np.array([number])))
             for bound, number in zip(bounds, words.values(), strict=True)
         ]
-        turned = edit.fresh(f"{name}_reversed") if axis else name
+        turned = edit.make_fresh_name(f"{name}_reversed") if axis else name
         after.append(onnx.helper.make_node("Slice", [rows, *bounds], [turned], turned))
         rows = turned
     if axis:
@@ -154,7 +156,7 @@ def unroll_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
     for place, node in places.nodes("Loop"):
         trips = places.constant(place, node.input[0])
         inner = next(other for other in places.places if other.owner is node)
-        if trips is None or trips.size != 1 or not _runs_to_the_end(places, place, node, inner):
+        if trips is None or trips.size != 1 or not _cannot_end_early(places, place, node, inner):
             continue
         count = int(trips.reshape(()))
         if 0 < count <= _MAX_UNROLLED_TRIPS and count * len(inner.proto.node) <= _MAX_UNROLLED_NODES:
@@ -162,7 +164,7 @@ def unroll_loops(places: OnnxPlaces) -> Iterator[Rewrite]:
             yield rewrite("unroll-loop", place, node, reason, _unroll_loop, node_key(node), count, places.opset)
 
 
-def _runs_to_the_end(places: OnnxPlaces, place: GraphPlace, node: NodeProto, inner: GraphPlace) -> bool:
+def _cannot_end_early(places: OnnxPlaces, place: GraphPlace, node: NodeProto, inner: GraphPlace) -> bool:
     """Whether no condition can end a loop."""
     condition = node.input[1] if len(node.input) > 1 else ""
     if not condition:
@@ -187,7 +189,7 @@ def _unroll_loop(edit: GraphEdit, key: str, count: int, opset: int) -> None:
     for k in range(count):
         step = GraphProto()
         step.CopyFrom(body)
-        new = {name: edit.fresh(f"{name}_{k}") for name in all_names(body) - set(free_names(body))}
+        new = {name: edit.make_fresh_name(f"{name}_{k}") for name in all_names(body) - set(captured_names(body))}
         ports = [port.name for port in body.input]
         new |= dict(zip(ports[2:], values, strict=True)) | {ports[1]: true}
         new[ports[0]] = edit.constant(key, f"{key}_iteration_{k}", np.asarray(k))
@@ -198,7 +200,7 @@ def _unroll_loop(edit: GraphEdit, key: str, count: int, opset: int) -> None:
         nodes += step.node
         values = [port.name for port in step.output[1 : 1 + carried]]
         for port, parts in zip(step.output[1 + carried :], rows, strict=True):
-            parts.append(edit.fresh(f"{port.name}_row"))
+            parts.append(edit.make_fresh_name(f"{port.name}_row"))
             nodes.append(_unsqueeze_node(edit, key, port.name, parts[-1], opset))
     for name, value in zip(node.output[:carried], values, strict=False):
         if name:
@@ -207,7 +209,7 @@ def _unroll_loop(edit: GraphEdit, key: str, count: int, opset: int) -> None:
         if name:
             nodes.append(onnx.helper.make_node("Concat", parts, [name], name, axis=0))
     for copied in nodes:
-        copied.name = edit.fresh(copied.name or copied.op_type)
+        copied.name = edit.make_fresh_name(copied.name or copied.op_type)
     edit.replace(key, nodes)
 
 
@@ -270,19 +272,19 @@ def _collect_as_scan_output(edit: GraphEdit, key: str, sequence: str, rank: int)
     body = loop_body(loop)
     element = _appended_element_name(body, k)
     maker = next(node for node in body.node if body.output[1 + k].name in node.output)
-    port = onnx.ValueInfoProto(name=edit.fresh(f"{element}_row"))
+    port = onnx.ValueInfoProto(name=edit.make_fresh_name(f"{element}_row"))
     sequence_type = body.input[2 + k].type.sequence_type.elem_type
     if sequence_type.HasField("tensor_type"):
         port.type.CopyFrom(sequence_type)
     maker.CopyFrom(onnx.helper.make_node("Identity", [element], [port.name], maker.name))
     start = loop.input[2 + k]
-    stacked = edit.fresh(f"{sequence}_rows")
+    stacked = edit.make_fresh_name(f"{sequence}_rows")
     loop.input[:] = [name for n, name in enumerate(loop.input) if n != 2 + k]
     loop.output[:] = [name for n, name in enumerate(loop.output) if n != k] + [stacked]
-    keep_only(body.input, [item for n, item in enumerate(body.input) if n != 2 + k])
-    keep_only(body.output, [*[item for n, item in enumerate(body.output) if n != 1 + k], port])
+    keep_only_members(body.input, [item for n, item in enumerate(body.input) if n != 2 + k])
+    keep_only_members(body.output, [*[item for n, item in enumerate(body.output) if n != 1 + k], port])
     if not any(start in names_read_by_node(node) for node in edit.graph.node):
-        keep_only(edit.graph.node, [node for node in edit.graph.node if start not in node.output])
+        keep_only_members(edit.graph.node, [node for node in edit.graph.node if start not in node.output])
     if not rank:
         edit.replace(key, [onnx.helper.make_node("Identity", [stacked], [key], edit.node(key).name)])
         return
@@ -351,7 +353,7 @@ class _StepNodes:
         self._edit, self._prefix, self._opset, self._size = edit, prefix, opset, size
 
     def add_node(self, op_type: str, inputs: Sequence[str], name: str, **attributes: Any) -> str:
-        output = self._edit.fresh(f"{self._prefix}_{name}")
+        output = self._edit.make_fresh_name(f"{self._prefix}_{name}")
         self.nodes.append(onnx.helper.make_node(op_type, list(inputs), [output], output, **attributes))
         return output
 
@@ -371,12 +373,12 @@ class _StepNodes:
         return self.add_node("Sub", [self.constant(f"{name}_one", np.ones((), np.float32)), x], name)
 
     def split(self, x: str, names: Sequence[str]) -> list[str]:
-        return [self._columns(x, k, k + 1, name) for k, name in enumerate(names)]
+        return [self._slice_columns(x, k, k + 1, name) for k, name in enumerate(names)]
 
     def part(self, x: str, first: int, end: int, total: int, name: str) -> str:
-        return self._columns(x, first, end, name)
+        return self._slice_columns(x, first, end, name)
 
-    def _columns(self, x: str, first: int, end: int, name: str) -> str:
+    def _slice_columns(self, x: str, first: int, end: int, name: str) -> str:
         bounds = [
             self.constant(f"{name}_{word}", np.array([number]))
             for word, number in (("from", first * self._size), ("to", end * self._size), ("axis", 1))
@@ -410,10 +412,19 @@ def convert_recurrent_operators_to_loops(places: OnnxPlaces) -> Iterator[Rewrite
         known = all(data is not None for data, name in zip(weights, inputs[1:4], strict=True) if name)
         if places.opset >= 13 and is_plain and known and weights[0] is not None and weights[0].dtype == np.float32:
             reason = f"writes {node.op_type} out as a Loop"
-            yield rewrite("recurrent-as-loop", place, node, reason, _write_out, node_key(node), weights, places.opset)
+            yield rewrite(
+                "recurrent-as-loop",
+                place,
+                node,
+                reason,
+                _replace_recurrent_with_loops,
+                node_key(node),
+                weights,
+                places.opset,
+            )
 
 
-def _write_out(edit: GraphEdit, key: str, weights: list[Array | None], opset: int) -> None:
+def _replace_recurrent_with_loops(edit: GraphEdit, key: str, weights: list[Array | None], opset: int) -> None:
     node = NodeProto()
     node.CopyFrom(edit.node(key))
     w, r, b = weights
@@ -483,13 +494,13 @@ def _direction_loop(
     w, r, b = weights
     size = r.shape[-1]
     body = _StepNodes(edit, key, opset, size)
-    iteration, condition = edit.fresh(f"{key}_iteration"), edit.fresh(f"{key}_condition")
+    iteration, condition = edit.make_fresh_name(f"{key}_iteration"), edit.make_fresh_name(f"{key}_condition")
     index = iteration
     if backward:
         last = body.add_node("Sub", [source[1], body.constant("one", np.asarray(1))], "last")
         index = body.add_node("Sub", [last, iteration], "reversed")
     row = body.add_node("Gather", [source[0], index], "x", axis=0)
-    params = [edit.fresh(f"{key}_{name}") for name in STATE_NAMES[step.kind]]
+    params = [edit.make_fresh_name(f"{key}_{name}") for name in STATE_NAMES[step.kind]]
     named = {name: body.constant(name, data) for name, data in _step_weights(step, w, r, b).items()}
     states = step.next_states(body, step.project_input(body, row, named), params, named)
     going = body.add_node("Identity", [condition], "continues")
@@ -503,8 +514,8 @@ def _direction_loop(
         [_scalar_value_info(going, TensorProto.BOOL),
          *(onnx.helper.make_tensor_value_info(name, float_type, [None, size]) for name in (*states, y))],
     )  # fmt: skip
-    outputs = [edit.fresh(f"{key}_{word}") for word in (*STATE_NAMES[step.kind], "rows")]
-    loop = onnx.helper.make_node("Loop", [source[1], "", *initials], outputs, edit.fresh(f"{key}_loop"))
+    outputs = [edit.make_fresh_name(f"{key}_{word}") for word in (*STATE_NAMES[step.kind], "rows")]
+    loop = onnx.helper.make_node("Loop", [source[1], "", *initials], outputs, edit.make_fresh_name(f"{key}_loop"))
     loop.attribute.append(AttributeProto(name="body", type=AttributeProto.GRAPH, g=graph))
     before.nodes.append(loop)
     rows = outputs[-1]

@@ -14,7 +14,14 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from ...runtime.errors import UnsupportedError
 from ...runtime.graph import MAIN, Array, Graph, Node, Value, bodies, own_values
 from ...runtime.model import Model
-from ...runtime.modelfile.onnx_graph import all_names, attribute_value, inner_graphs, keep_only, node_key, own_names
+from ...runtime.modelfile.onnx_graph import (
+    all_names,
+    attribute_value,
+    inner_graphs,
+    keep_only_members,
+    node_key,
+    own_names,
+)
 from ...runtime.text import fresh_name
 from ..portability.rule_context import RuleContext
 from ..rewriting.editable_model import EditableOnnx
@@ -108,7 +115,7 @@ class GraphEdit:
         self.graph = graph_at(model.proto, path)
         self._names: set[str] | None = None
 
-    def fresh(self, base: str) -> str:
+    def make_fresh_name(self, base: str) -> str:
         """A name that the file does not have."""
         if self._names is None:
             self._names = all_names(self.model.proto.graph)
@@ -128,18 +135,18 @@ class GraphEdit:
     def replace(self, key: str, nodes: Sequence[NodeProto]) -> None:
         """Replace a node by others."""
         kept = [(list(nodes) if node_key(node) == key else [node]) for node in self.graph.node]
-        keep_only(self.graph.node, [node for group in kept for node in group])
+        keep_only_members(self.graph.node, [node for group in kept for node in group])
 
     def before(self, key: str, op_type: str, inputs: Sequence[str], base: str, **attributes: Any) -> str:
         """Insert a node with one output before the node with a key, or None: at the start; returns the output."""
-        name = self.fresh(base)
+        name = self.make_fresh_name(base)
         node = onnx.helper.make_node(op_type, list(inputs), [name], name, **attributes)
         self.insert(self.node(key), [node])
         return name
 
     def constant(self, key: str | None, base: str, data: Array) -> str:
         """Insert a Constant before the node with a key; None: at the start."""
-        name = self.fresh(base)
+        name = self.make_fresh_name(base)
         node = onnx.helper.make_node("Constant", [], [name], name, value=numpy_helper.from_array(data))
         self.insert(None if key is None else self.node(key), [node])
         return name
@@ -165,7 +172,7 @@ def rewrite(
     return Rewrite(kind, place.loop_path, name, reason, partial(_edit_graph, place.path, edit, arguments))
 
 
-def type_code(dtype: np.dtype[Any]) -> int:
+def onnx_type_code(dtype: np.dtype[Any]) -> int:
     """The number of an element type in ONNX."""
     return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
@@ -187,10 +194,10 @@ def _walk_places(place: GraphPlace) -> Iterator[GraphPlace]:
             name = node.name if twin is None else twin.name
             loop_path = f"{place.loop_path} ▸ {name}" if node.op_type in LOOP_OPERATORS else place.loop_path
             path = (*place.path, (node_key(node), word))
-            yield from _walk_places(GraphPlace(inner, path, loop_path, _graph_of(graphs, word), place, node))
+            yield from _walk_places(GraphPlace(inner, path, loop_path, _find_inner_graph(graphs, word), place, node))
 
 
-def _graph_of(graphs: dict[str, Graph], word: str) -> Graph | None:
+def _find_inner_graph(graphs: dict[str, Graph], word: str) -> Graph | None:
     if word in graphs:
         return graphs[word]
     return next(iter(graphs.values()), None) if word == "body" else None

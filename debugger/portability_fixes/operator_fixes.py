@@ -10,12 +10,18 @@ import onnx.defs
 import onnx.helper
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from ...runtime.modelfile.onnx_graph import attribute_value, bind_attributes, keep_only, node_key, redirect_reads
+from ...runtime.modelfile.onnx_graph import (
+    attribute_value,
+    bind_attributes,
+    keep_only_members,
+    node_key,
+    redirect_reads,
+)
 from ...runtime.ops.activations import RECURRENT_ACTIVATIONS
 from ...runtime.ops.onnx_schemas import schema_for
 from ..portability.unsupported_operators import ONNXRUNTIME_GAPS, OPENVINO_UNCONVERTED
 from ..rewriting.rewrite import Rewrite
-from .onnx_graph_edits import GraphEdit, OnnxPlaces, rewrite, type_code
+from .onnx_graph_edits import GraphEdit, OnnxPlaces, onnx_type_code, rewrite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 _FLATTENED = ("Softmax", "LogSoftmax", "Hardmax")
@@ -57,8 +63,8 @@ def _flatten_around(edit: GraphEdit, key: str, axis: int) -> None:
     node = edit.node(key)
     new = NodeProto()
     new.CopyFrom(node)
-    new.input[0], new.output[0] = flat, edit.fresh(f"{key}_rows")
-    keep_only(new.attribute, [attribute for attribute in new.attribute if attribute.name != "axis"])
+    new.input[0], new.output[0] = flat, edit.make_fresh_name(f"{key}_rows")
+    keep_only_members(new.attribute, [attribute for attribute in new.attribute if attribute.name != "axis"])
     new.attribute.append(onnx.helper.make_attribute("axis", 1))
     edit.replace(key, [new, onnx.helper.make_node("Reshape", [new.output[0], shape], [key], f"{key}_reshape")])
 
@@ -78,11 +84,11 @@ def _transpose_layout(edit: GraphEdit, key: str) -> None:
         if port < len(node.input) and node.input[port]:
             source = node.input[port]
             node.input[port] = edit.before(key, "Transpose", [source], f"{source}_layout0", perm=[1, 0, 2])
-    keep_only(node.attribute, [attribute for attribute in node.attribute if attribute.name != "layout"])
+    keep_only_members(node.attribute, [attribute for attribute in node.attribute if attribute.name != "layout"])
     after = []
     for port, name in enumerate(list(node.output)):
         if name:
-            node.output[port] = edit.fresh(f"{name}_layout0")
+            node.output[port] = edit.make_fresh_name(f"{name}_layout0")
             perm = [1, 0, 2] if port else [2, 0, 1, 3]
             after.append(onnx.helper.make_node("Transpose", [node.output[port]], [name], f"{name}_layout", perm=perm))
     edit.replace(key, [node, *after])
@@ -111,7 +117,9 @@ def write_activation_parameters(places: OnnxPlaces) -> Iterator[Rewrite]:
 
 def _set_activation_parameters(edit: GraphEdit, key: str, alphas: list[float], betas: list[float]) -> None:
     node = edit.node(key)
-    keep_only(node.attribute, [a for a in node.attribute if a.name not in ("activation_alpha", "activation_beta")])
+    keep_only_members(
+        node.attribute, [a for a in node.attribute if a.name not in ("activation_alpha", "activation_beta")]
+    )
     for name, values in (("activation_alpha", alphas), ("activation_beta", betas)):
         if values:
             node.attribute.append(onnx.helper.make_attribute(name, [float(value) for value in values]))
@@ -122,13 +130,13 @@ def replace_boolean_where(places: OnnxPlaces) -> Iterator[Rewrite]:
     for place, node in places.nodes("Where"):
         if all(places.dtype(place, name) == np.dtype(bool) for name in node.input[1:]):
             reason = "computes the Where of Booleans by And, Or and Not"
-            yield rewrite("choose-booleans", place, node, reason, _choose_booleans, node_key(node))
+            yield rewrite("choose-booleans", place, node, reason, _replace_where_with_logic, node_key(node))
 
 
-def _choose_booleans(edit: GraphEdit, key: str) -> None:
+def _replace_where_with_logic(edit: GraphEdit, key: str) -> None:
     node = edit.node(key)
     condition, chosen, other = node.input
-    inverse, first, second = (edit.fresh(f"{key}_{word}") for word in ("not", "chosen", "other"))
+    inverse, first, second = (edit.make_fresh_name(f"{key}_{word}") for word in ("not", "chosen", "other"))
     nodes = [
         onnx.helper.make_node("Not", [condition], [inverse], inverse),
         onnx.helper.make_node("And", [condition, chosen], [first], first),
@@ -153,15 +161,15 @@ def cast_around_operators(places: OnnxPlaces) -> Iterator[Rewrite]:
         dtype = places.dtype(place, node.input[kinds.index("T")]) if "T" in kinds else None
         listed = [] if dtype is None else [text[7:-1] for text in _allowed_types(schema, "T")]
         covering = next(
-            (np.dtype(name) for name in _COVERING.get(getattr(dtype, "name", ""), ()) if _onnx_word(name) in listed
-             and _onnx_word(name) not in missing.get("T", ())),
+            (np.dtype(name) for name in _COVERING.get(getattr(dtype, "name", ""), ()) if _onnx_type_name(name) in listed
+             and _onnx_type_name(name) not in missing.get("T", ())),
             None,
         )  # fmt: skip
-        if dtype is not None and covering is not None and _onnx_word(dtype.name) in missing.get("T", ()):
+        if dtype is not None and covering is not None and _onnx_type_name(dtype.name) in missing.get("T", ()):
             reason = f"computes {node.op_type} in {covering}, which has all numbers of {dtype}"
             inputs = [k for k, kind in enumerate(kinds) if kind == "T" and node.input[k]]
             outputs = [k for k, kind in enumerate(results) if kind == "T"]
-            codes = type_code(covering), type_code(dtype)
+            codes = onnx_type_code(covering), onnx_type_code(dtype)
             yield rewrite(
                 "cast-around-operator", place, node, reason, _cast_around, node_key(node), inputs, outputs, codes
             )
@@ -171,7 +179,7 @@ def _allowed_types(schema: Any, parameter: str) -> list[str]:
     return next((list(c.allowed_type_strs) for c in schema.type_constraints if c.type_param_str == parameter), [])
 
 
-def _onnx_word(name: str) -> str:
+def _onnx_type_name(name: str) -> str:
     return {"float32": "float", "float64": "double"}.get(name, name)
 
 
@@ -183,7 +191,7 @@ def _cast_around(edit: GraphEdit, key: str, inputs: list[int], outputs: list[int
     after = []
     for k in outputs:
         if node.output[k]:
-            name, node.output[k] = node.output[k], edit.fresh(f"{node.output[k]}_cast")
+            name, node.output[k] = node.output[k], edit.make_fresh_name(f"{node.output[k]}_cast")
             after.append(onnx.helper.make_node("Cast", [node.output[k]], [name], f"{name}_back", to=codes[1]))
     edit.replace(key, [node, *after])
 
@@ -196,13 +204,13 @@ def decompose_functions(places: OnnxPlaces) -> Iterator[Rewrite]:
         if node.op_type == "SequenceMap":
             continue
         types = [places.dtype(place, name) for name in node.input]
-        function = _function_of(node, places.opset, types)
+        function = _defining_function(node, places.opset, types)
         if function is not None:
             reason = f"computes {node.op_type} by the operators that its specification defines it by"
             yield rewrite("decompose-function", place, node, reason, _inline_function, node_key(node), function)
 
 
-def _function_of(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | None]) -> FunctionProto | None:
+def _defining_function(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | None]) -> FunctionProto | None:
     """The function that defines an operator; None where it is not one, or types are unknown."""
     schema: Any = schema_for(node.op_type, opset, "")
     if schema is None:
@@ -217,7 +225,7 @@ def _function_of(node: NodeProto, opset: int, types: Sequence[np.dtype[Any] | No
     if not schema.has_context_dependent_function or None in [t for t, n in zip(types, node.input, strict=True) if n]:
         return None
     declared = [
-        onnx.helper.make_tensor_type_proto(0 if dtype is None else type_code(dtype), None).SerializeToString()
+        onnx.helper.make_tensor_type_proto(0 if dtype is None else onnx_type_code(dtype), None).SerializeToString()
         for dtype in types
     ]
     versions = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
@@ -243,8 +251,8 @@ def _inline_function(edit: GraphEdit, key: str, function: FunctionProto) -> None
         bind_attributes(inner, attributes)
         for name in inner.output:
             if name and name not in new:
-                new[name] = edit.fresh(f"{key}_{name}")
+                new[name] = edit.make_fresh_name(f"{key}_{name}")
         inner.output[:] = [new.get(name, name) for name in inner.output]
-        inner.name = edit.fresh(f"{node.name or key}_{inner.op_type}")
+        inner.name = edit.make_fresh_name(f"{node.name or key}_{inner.op_type}")
     redirect_reads(graph, new)
     edit.replace(key, list(graph.node))

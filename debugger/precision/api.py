@@ -16,7 +16,7 @@ from ...runtime.graph.producers import ProducerMap
 from ...runtime.model import Data, Model
 from ...runtime.text import did_you_mean
 from ..compare.causes.narrow_type_headroom import largest_finite_number
-from ..compare.proof.delta_debugging import smaller_subsets
+from ..compare.proof.delta_debugging import smaller_sufficient_subsets
 from ..describe.node_text import NodeFormatter
 from ..describe.value_names import display_name
 from .mixed_graph import NARROW_TYPES
@@ -63,7 +63,7 @@ def try_precision(
         wide_nodes, precision = trial.find_wide_nodes(precision, tolerance, Deadline(seconds * (1 - _SINGLE_SHARE)))
         narrow = [node for node in narrow if node not in wide_nodes]
     if save is not None and not precision.interrupted:
-        _save(trial.runs, narrow, save)
+        _save_mixed_model(trial.runs, narrow, save)
     return precision
 
 
@@ -77,11 +77,11 @@ class _Trial:
         self._reports_partial = reports_partial
         self._interrupted = False
         kept = _nodes_matching_patterns(runs.nodes, keep, runs.type_name)
-        self.narrow = [node for node in _chosen(runs, only) if node not in kept]
+        self.narrow = [node for node in _select_nodes(runs, only) if node not in kept]
         self.unsupported: list[Operation] = []
         self._described: dict[Operation, NodePrecision] = {}
         self._formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
-        self._places = dict(_places(model.graph, MAIN))
+        self._node_places = dict(_node_places(model.graph, MAIN))
 
     def measure(self, seconds: float) -> Precision:
         """The errors where all nodes are narrow, and where each of them is alone."""
@@ -156,7 +156,7 @@ class _Trial:
                 low, high = (low, middle) if error_of(ranked[:middle]) <= tolerance else (middle + 1, high)
             wide_nodes = ranked[:low]
             error_of(wide_nodes)
-            for smaller in smaller_subsets(wide_nodes, lambda nodes: error_of(nodes) <= tolerance):
+            for smaller in smaller_sufficient_subsets(wide_nodes, lambda nodes: error_of(nodes) <= tolerance):
                 wide_nodes = list(smaller)
             minimal = True
         except _TimeOverError:
@@ -167,11 +167,11 @@ class _Trial:
             self._interrupted = True
         known = errors.get(frozenset(wide_nodes), 0.0)
         in_order = [node for node in self.narrow if node in wide_nodes]
-        converted = None if self._interrupted else self._converted_error(in_order)
+        converted = None if self._interrupted else self._converter_output_error(in_order)
         result = WideNodes(tolerance, tuple(self._described[node] for node in in_order), known, minimal, converted)
         return in_order, replace(precision, wide_nodes=result, runs=self.runs.count, interrupted=self._interrupted)
 
-    def _converted_error(self, wide_nodes: Sequence[Operation]) -> float | None:
+    def _converter_output_error(self, wide_nodes: Sequence[Operation]) -> float | None:
         """The error of the file that onnxconverter-common writes with these nodes; None: it writes none. In bodies it
         rounds their results to float16, also where another one of them reads them, or a back edge carries them."""
         if self.runs.type_name != "float16" or self.model.graph.system is not System.ONNX:
@@ -180,7 +180,7 @@ class _Trial:
         return self.runs.error(self.runs.run([node for node in self.narrow if node not in wide_nodes], rounded))
 
     def _node_precision(self, node: Operation) -> NodePrecision:
-        place, in_file, nested = self._places[node]
+        place, in_file, nested = self._node_places[node]
         text = self._formatter.assignment(node)
         text = text if in_file is node else f"{text}, of {in_file.op_type} '{in_file.name}'"
         return NodePrecision(in_file.name, node.op_type, place, text, nested=nested)
@@ -193,7 +193,7 @@ class _Trial:
             display_name(errors.value),
             errors.loop,
             "" if producer is None else f"{producer.op_type} '{producer.name}'",
-            errors.value in self._carried_results,
+            errors.value in self._back_edge_results,
             tuple(relative),
             _growth_factor(relative),
             largest / errors.largest if errors.largest else math.inf,
@@ -219,11 +219,11 @@ class _Trial:
         return FirstLoss(value.name, value.node, value.loop, iteration, value.errors[iteration])
 
     @property
-    def _carried_results(self) -> set[Value]:
+    def _back_edge_results(self) -> set[Value]:
         return {edge.result for loop in loops(self.model.graph) for edge in loop.back_edges}
 
 
-def _chosen(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
+def _select_nodes(runs: PrecisionRuns, only: Sequence[str]) -> list[Operation]:
     """The nodes that are tried.
 
     Raises:
@@ -254,7 +254,7 @@ def _nodes_matching_patterns(nodes: Sequence[Operation], patterns: Sequence[str]
     return [node for node in nodes if any(fnmatch.fnmatchcase(node.name, pattern) for pattern in patterns)]
 
 
-def _places(
+def _node_places(
     graph: Graph, path: str, made_of: Node | None = None, nested: bool = False
 ) -> Iterator[tuple[Operation, tuple[str, Node, bool]]]:
     """All nodes with the paths of the loops around them, the nodes in the file that they are or are part of, and
@@ -266,7 +266,7 @@ def _places(
         for _, inner in bodies(node):
             inside = f"{path} ▸ {node.name}" if isinstance(node, Loop) else path
             is_file = in_file is node
-            yield from _places(inner, inside, None if is_file else in_file, nested or is_file)
+            yield from _node_places(inner, inside, None if is_file else in_file, nested or is_file)
 
 
 def _growth_factor(errors: Sequence[float]) -> float | None:
@@ -284,7 +284,7 @@ def _wrong_digits(error: float, type_name: str) -> float:
     return 0.0 if error == 0 else min(digits, max(0.0, digits + math.log10(error))) if error < math.inf else digits
 
 
-def _save(runs: PrecisionRuns, narrow: Collection[Operation], path: Path) -> None:
+def _save_mixed_model(runs: PrecisionRuns, narrow: Collection[Operation], path: Path) -> None:
     """Write the mixed model, read it again and compare its results, bit by bit.
 
     Raises:

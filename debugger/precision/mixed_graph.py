@@ -70,10 +70,10 @@ class NodeReplacement(ABC):
         """A copy of a graph; ``visible``: values that exist in another form too."""
         new = copy.copy(graph)
         known = dict(visible)
-        new.nodes = [replacement for node in graph.nodes for replacement in self._replace(node, known)]
+        new.nodes = [replacement for node in graph.nodes for replacement in self._replace_node(node, known)]
         return new
 
-    def _replace(self, node: Node, known: dict[Value, Value]) -> list[Node]:
+    def _replace_node(self, node: Node, known: dict[Value, Value]) -> list[Node]:
         """What becomes of a node."""
         if isinstance(node, If):
             branch = copy.copy(node)
@@ -85,7 +85,7 @@ class NodeReplacement(ABC):
             loop.body = self.graph(node.body, known)
             if node.condition_node_count is not None:
                 tested = node.body.nodes[: node.condition_node_count]
-                loop.condition_node_count = sum(len(self._replace(inner, dict(known))) for inner in tested)
+                loop.condition_node_count = sum(len(self._replace_node(inner, dict(known))) for inner in tested)
             return [loop]
         return self.operation(node, known) if isinstance(node, Operation) and node in self._chosen else [node]
 

@@ -122,10 +122,12 @@ class _Quantising(NodeReplacement):
     def operation(self, node: Operation, known: dict[Value, Value]) -> list[Node]:
         new_nodes: list[Node] = []
         computing = copy.copy(node)
-        computing.inputs = [self._quantised(node, k, value, known, new_nodes) for k, value in enumerate(node.inputs)]
+        computing.inputs = [
+            self._quantise_input(node, k, value, known, new_nodes) for k, value in enumerate(node.inputs)
+        ]
         return [*new_nodes, computing]
 
-    def _quantised(
+    def _quantise_input(
         self, node: Operation, position: int, value: Value | None, known: dict[Value, Value], new_nodes: list[Node]
     ) -> Value | None:
         if value is None or self._dtypes.get(value) != WIDE_TYPE:

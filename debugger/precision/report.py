@@ -214,11 +214,11 @@ def precision_lines(precision: Precision, metric: str = METRICS[0], block_list: 
     if precision.first_loss is not None:
         yield f"  {escape_unprintable(str(precision.first_loss))}"
     for node in precision.unsupported:
-        yield f"  {_title(node)} cannot be run in {precision.type_name}: it stays wide"
+        yield f"  {_node_title(node)} cannot be run in {precision.type_name}: it stays wide"
     yield from _value_lines(precision, metric)
     yield from _node_lines(precision)
     if precision.wide_nodes is not None:
-        yield from _wide_lines(precision, precision.wide_nodes, block_list)
+        yield from _wide_node_lines(precision, precision.wide_nodes, block_list)
 
 
 def _errors_text(errors: Errors) -> str:
@@ -256,14 +256,14 @@ def _value_lines(precision: Precision, metric: str) -> Iterator[str]:
             series = value.errors if metric == METRICS[0] else value.metrics.get(metric, ())
             factor = "" if value.factor is None else f"; times {value.factor:.3g} an iteration"
             dead = f"; {value.dead_digits:.1f} digits dead" if value.dead_digits >= _SHOWN_DEAD_DIGITS else ""
-            yield f"  {escape_unprintable(value.name)}: {_series_text(series)}{factor}{dead}"
+            yield f"  {escape_unprintable(value.name)}: {_error_series_text(series)}{factor}{dead}"
 
 
 def _value_title(value: ValuePrecision) -> str:
     return escape_unprintable(f"{value.name} ({value.node})")
 
 
-def _series_text(errors: Sequence[float]) -> str:
+def _error_series_text(errors: Sequence[float]) -> str:
     shown = [f"{error:.2g}" for error in errors]
     if len(shown) > _SHOWN_ITERATIONS:
         half = _SHOWN_ITERATIONS // 2
@@ -289,7 +289,7 @@ def _node_lines(precision: Precision) -> Iterator[str]:
         yield f"  {count_text(untried, 'node')} not tried: {reason}"
 
 
-def _wide_lines(precision: Precision, result: WideNodes, block_list: str) -> Iterator[str]:
+def _wide_node_lines(precision: Precision, result: WideNodes, block_list: str) -> Iterator[str]:
     yield ""
     if not result.nodes:
         yield f"all nodes can be narrow: the error of {result.error:.2g} is within {result.tolerance:g}"
@@ -301,7 +301,7 @@ def _wide_lines(precision: Precision, result: WideNodes, block_list: str) -> Ite
         f"({precision.runs} runs; {minimal})"
     )
     for node in result.nodes:
-        yield f"  {_title(node)}"
+        yield f"  {_node_title(node)}"
     if block_list == "nncf" and any(node.nested for node in result.nodes):
         yield "nncf leaves the nodes in bodies as they are, and refuses their names"
     converted = result.converted_error
@@ -310,5 +310,5 @@ def _wide_lines(precision: Precision, result: WideNodes, block_list: str) -> Ite
     yield from result.block_list(block_list).splitlines()
 
 
-def _title(node: NodePrecision) -> str:
+def _node_title(node: NodePrecision) -> str:
     return escape_unprintable(f"{node.op_type} '{node.name}'")

@@ -230,9 +230,9 @@ def compare_in_lockstep(runs: PrecisionRuns, narrow: Collection[Operation]) -> L
     engines = runs.engine(runs.model.graph), runs.engine(runs.mixed(narrow))
     errors: dict[tuple[str, Value], ValueErrors] = {}
     while True:
-        pair = [_next_boundary(engine) for engine in engines]
+        pair = [_run_to_next_boundary(engine) for engine in engines]
         if pair[0] is None and pair[1] is None:
-            _add_errors(errors, [FrameInternals(engine, -1) for engine in engines], runs, 0)
+            _add_boundary_errors(errors, [FrameInternals(engine, -1) for engine in engines], runs, 0)
             return LockstepErrors(errors)
         places = [None if frame is None else (frame.path, frame.entry, frame.iteration) for frame in pair]
         if pair[0] is None or pair[1] is None or places[0] != places[1]:
@@ -241,14 +241,14 @@ def compare_in_lockstep(runs: PrecisionRuns, narrow: Collection[Operation]) -> L
             side = "wide" if pair[1] is None else "narrow"
             return LockstepErrors(errors, f"only the {side} run reaches iteration {frame.iteration} of {frame.path}")
         if pair[0].iteration:
-            _add_errors(errors, [pair[0], pair[1]], runs, pair[0].iteration - 1)
+            _add_boundary_errors(errors, [pair[0], pair[1]], runs, pair[0].iteration - 1)
         if pair[0].stopped_by != pair[1].stopped_by:
             side = "narrow" if pair[0].stopped_by is None else "wide"
             place = f"iteration {pair[0].iteration - 1} of {pair[0].path}"
             return LockstepErrors(errors, f"the {side} run ends after {place}, the other one goes on")
 
 
-def _next_boundary(engine: Engine) -> FrameInternals | None:
+def _run_to_next_boundary(engine: Engine) -> FrameInternals | None:
     """The next boundary of any loop; None at the end, or where the run fails."""
     engine.stop_anywhere()
     try:
@@ -260,7 +260,7 @@ def _next_boundary(engine: Engine) -> FrameInternals | None:
     return frame_reader(Frame(engine, index)) if event == "boundary" else None
 
 
-def _add_errors(
+def _add_boundary_errors(
     errors: dict[tuple[str, Value], ValueErrors], pair: Sequence[FrameInternals], runs: PrecisionRuns, iteration: int
 ) -> None:
     values = list(_float_values(pair[0], runs))

@@ -257,24 +257,24 @@ class Measurement:
         Raises:
             InterruptError: Ctrl-C.
         """
-        *_, (event, _) = self._events()
+        *_, (event, _) = self._run_events()
         return event
 
-    def _events(self) -> Iterator[tuple[str, int]]:
-        self._begin()
+    def _run_events(self) -> Iterator[tuple[str, int]]:
+        self._start_engine()
         for index in self.segmented:
             self.engine.stop_at_end(index)
         while True:
-            event, index = self._resume()
+            event, index = self._resume_engine()
             yield event, index
             if event in ("end", "limit"):
                 return
 
-    def _begin(self) -> None:
+    def _start_engine(self) -> None:
         self.engine.start(self.inputs, outputs_only=True)
         self.engine.set_limits(self.max_iterations, True)
 
-    def _resume(self) -> tuple[str, int]:
+    def _resume_engine(self) -> tuple[str, int]:
         event = self.engine.resume()
         if event[0] == "interrupt":
             raise InterruptError("interrupted while the run was measured")
@@ -282,9 +282,9 @@ class Measurement:
 
     def _plain_run(self) -> _PlainRun:
         cpu_start, start = time.process_time(), time.perf_counter()
-        self._begin()
+        self._start_engine()
         begun = time.perf_counter()
-        event, _ = self._resume()
+        event, _ = self._resume_engine()
         ended = time.perf_counter()
         if event == "end":
             self.engine.results()
@@ -314,10 +314,10 @@ class Measurement:
     def _segmented_run(self) -> list[_Stop]:
         self.engine.time_nodes(True)
         stops = []
-        for event, index in self._events():
+        for event, index in self._run_events():
             iteration = self.engine.loop_state(index)[0] if event != "end" else 0
             works = {} if self.machine is None else dict(self._work_by_node())
-            stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._sizes(index), works))
+            stops.append(_Stop(index, iteration, np.array(self.engine.node_seconds), self._value_sizes(index), works))
         return stops
 
     def _work_by_node(self) -> Iterator[tuple[int, NodeWork]]:
@@ -357,7 +357,7 @@ class Measurement:
         """The outermost loop around an instruction."""
         return next((loop for loop in self.plan.loops if loop.parent < 0 and loop.enter <= pc <= loop.exit), None)
 
-    def _sizes(self, index: int) -> list[tuple[str, tuple[int, ...], int]]:
+    def _value_sizes(self, index: int) -> list[tuple[str, tuple[int, ...], int]]:
         """The dtype, shape and bytes of each carried value and scan output of a loop, that are tensors."""
         if index < 0:
             return []

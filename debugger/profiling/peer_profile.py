@@ -45,7 +45,7 @@ def measure_peer(model: Model, inputs: Mapping[str, Data], peer: Peer, seconds: 
     try:
         job, is_qualified = _job_with_unique_node_names(model_job(side))
         plain, measured = (
-            _measure(peer, side, replace(job, measure_nodes=measure_nodes), seconds * share)
+            _measure_in_peer(peer, side, replace(job, measure_nodes=measure_nodes), seconds * share)
             for measure_nodes, share in ((False, _PLAIN_SHARE), (True, 1 - _PLAIN_SHARE))
         )
     except UnsupportedError as error:
@@ -138,7 +138,7 @@ def _original_name(name: str, names: Collection[str]) -> str:
     return original if fusion.endswith("Fusion") and original in names else name
 
 
-def _measure(peer: Peer, side: ModelSide, job: OnnxJob | IrJob, seconds: float) -> RunTimes:
+def _measure_in_peer(peer: Peer, side: ModelSide, job: OnnxJob | IrJob, seconds: float) -> RunTimes:
     loaded = peer.open(job)
     try:
         return loaded.measure(peer_feeds(side), seconds)

@@ -334,7 +334,7 @@ def profile_lines(profile: Profile, most: int = MOST_NODES) -> Iterator[str]:
         yield f"  nodes were measured in one of {profile.every} iterations: the clock takes long next to them"
     repeated = [operator for operator in profile.operators[:_MOST_OPERATORS] if len(operator.nodes) > 1]
     if len(profile.nodes) > most and repeated:
-        parts = (f"{o.op_type} {_share(o.seconds, profile.seconds)} ({len(o.nodes)} nodes)" for o in repeated)
+        parts = (f"{o.op_type} {_share_text(o.seconds, profile.seconds)} ({len(o.nodes)} nodes)" for o in repeated)
         yield f"  by operator: {', '.join(parts)}"
     if profile.machine is not None:
         speeds = (f"{size_text(1024 * size)} {n / 1e9:.3g}" for size, n in profile.machine.bandwidth.items())
@@ -364,10 +364,10 @@ def _shares_text(profile: Profile) -> str:
         ("outputs", profile.output_seconds),
         ("rest", profile.other_seconds),
     ]
-    return ", ".join(f"{name} {_share(seconds, profile.seconds)}" for name, seconds in parts if seconds)
+    return ", ".join(f"{name} {_share_text(seconds, profile.seconds)}" for name, seconds in parts if seconds)
 
 
-def _share(seconds: float, total: float) -> str:
+def _share_text(seconds: float, total: float) -> str:
     return f"{seconds / total:.1%}" if total else "-"
 
 
@@ -384,8 +384,8 @@ def _peer_lines(peer: PeerProfile, profile: Profile) -> Iterator[str]:
     else:
         between = max(0.0, peer.seconds - peer.node_seconds)
         yield (
-            f"  its nodes {_share(peer.node_seconds, peer.seconds)}, between them (dispatch, copies) "
-            f"{_share(between, peer.seconds)}"
+            f"  its nodes {_share_text(peer.node_seconds, peer.seconds)}, between them (dispatch, copies) "
+            f"{_share_text(between, peer.seconds)}"
         )
     if not peer.nodes_include_loops:
         yield "  it counts each loop as one node"
@@ -424,8 +424,8 @@ def _loop_lines(loop: LoopCosts, profile: Profile) -> Iterator[str]:
     each = f", {duration_text(loop.seconds / loop.iterations)} each" if loop.iterations else ""
     yield (
         f"loop {escape_unprintable(loop.path)}: {count_text(loop.iterations, 'iteration')}{entries}, "
-        f"{duration_text(loop.seconds)} ({_share(loop.seconds, profile.seconds)}){each}; "
-        f"its boundaries {_share(loop.boundary_seconds, loop.seconds)}{peer}"
+        f"{duration_text(loop.seconds)} ({_share_text(loop.seconds, profile.seconds)}){each}; "
+        f"its boundaries {_share_text(loop.boundary_seconds, loop.seconds)}{peer}"
     )
     growth = significant_growth([segment.seconds for segment in loop.segments])
     if growth is not None:
@@ -487,7 +487,7 @@ def _node_lines(profile: Profile, most: int) -> Iterator[str]:
         rows.append(
             [
                 duration_text(node.seconds),
-                _share(node.seconds, profile.seconds),
+                _share_text(node.seconds, profile.seconds),
                 str(node.calls),
                 duration_text(node.seconds / max(1, node.calls)),
                 *(_roofline_cells(node.roofline) if measured else []),
@@ -495,11 +495,12 @@ def _node_lines(profile: Profile, most: int) -> Iterator[str]:
                 escape_unprintable(f"{node.op_type}{place}: {text}") + (f"  ({mark}{members})" if mark else ""),
             ]
         )
-    yield from _aligned(rows)
+    yield from _aligned_lines(rows)
     rest = profile.nodes[most:]
     if rest:
         seconds = sum(node.seconds for node in rest)
-        yield f"and {count_text(len(rest), 'node')} more: {duration_text(seconds)} ({_share(seconds, profile.seconds)})"
+        share = _share_text(seconds, profile.seconds)
+        yield f"and {count_text(len(rest), 'node')} more: {duration_text(seconds)} ({share})"
     if peer is not None:
         yield from _peer_node_lines(peer, profile, most)
 
@@ -521,16 +522,16 @@ def _peer_node_lines(peer: PeerProfile, profile: Profile, most: int) -> Iterator
     rows += [
         [
             duration_text(node.seconds),
-            _share(node.seconds, peer.measured_seconds),
+            _share_text(node.seconds, peer.measured_seconds),
             str(node.calls),
             escape_unprintable(f"{node.op_type} '{node.name}'"),
         ]
         for node in others
     ]
-    yield from _aligned(rows)
+    yield from _aligned_lines(rows)
 
 
-def _aligned(rows: list[list[str]]) -> Iterator[str]:
+def _aligned_lines(rows: list[list[str]]) -> Iterator[str]:
     """Rows with all columns but the last one aligned to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
     for row in rows:

@@ -50,7 +50,7 @@ def rank_nodes(profile: Profile) -> Ranking:
         MissingNode(
             nodes[k].name, nodes[k].op_type, nodes[k].loop,
             RankReason.TIE if own_times[k] >= tie_seconds
-            else _reason(nodes[k], call_seconds, is_tie=TIE_SHARE * times[k] <= next_seconds),
+            else _rank_reason(nodes[k], call_seconds, is_tie=TIE_SHARE * times[k] <= next_seconds),
         )
         for k in longest
         if k not in own_longest
@@ -91,7 +91,7 @@ def positions_with_most(seconds: Sequence[float]) -> list[int]:
     return sorted(range(len(seconds)), key=lambda k: -seconds[k])[:MOST_RANKED]
 
 
-def _reason(node: RankedNode, call_seconds: float, is_tie: bool) -> RankReason:
+def _rank_reason(node: RankedNode, call_seconds: float, is_tie: bool) -> RankReason:
     if node.calls < node.peer_calls:
         return RankReason.FEWER_CALLS
     if node.is_mostly_dispatch(call_seconds):

@@ -43,7 +43,7 @@ def save_timeline(profile: Profile, path: Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    events = list(_events(profile))
+    events = list(_timeline_events(profile))
     make = _speedscope_json if path.name.endswith(_SPEEDSCOPE_SUFFIX) else _trace_events_json
     try:
         write_text(path, json.dumps(make(profile, events), allow_nan=False))
@@ -51,7 +51,7 @@ def save_timeline(profile: Profile, path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
 
 
-def _events(profile: Profile) -> Iterator[_Event]:
+def _timeline_events(profile: Profile) -> Iterator[_Event]:
     """All spans of a run in the order of their starts, outer ones first."""
     yield _Event(profile.model, "run", 0.0, profile.seconds, 0)
     yield _Event("begin", "run", 0.0, profile.begin_seconds, 1)
@@ -60,7 +60,7 @@ def _events(profile: Profile) -> Iterator[_Event]:
     outermost = [loop for loop in profile.loops if not any(loop.path.startswith(f"{o.path} ▸ ") for o in profile.loops)]
     for node in ordered:
         if not any(_is_in(node, loop) for loop in outermost):
-            yield _Event(_title(node), node.op_type, start, node.seconds, 1)
+            yield _Event(_node_title(node), node.op_type, start, node.seconds, 1)
             start += node.seconds
     for loop in outermost:
         yield _Event(f"{loop.op_type} {loop.path}", "loop", start, loop.seconds, 1)
@@ -73,12 +73,12 @@ def _events(profile: Profile) -> Iterator[_Event]:
                 for node in nodes:
                     seconds = node.seconds_by_segment[k] if k < len(node.seconds_by_segment) else 0.0
                     if seconds:
-                        yield _Event(_title(node), node.op_type, within, seconds, 3)
+                        yield _Event(_node_title(node), node.op_type, within, seconds, 3)
                         within += seconds
                 time += segment.seconds
         if not loop.segments:
             for node in nodes:
-                yield _Event(_title(node), node.op_type, time, node.seconds, 2)
+                yield _Event(_node_title(node), node.op_type, time, node.seconds, 2)
                 time += node.seconds
         start += loop.seconds
     yield _Event("outputs", "run", start, profile.output_seconds, 1)
@@ -88,7 +88,7 @@ def _is_in(node: NodeProfile, loop: LoopCosts) -> bool:
     return node.loop == loop.path or node.loop.startswith(f"{loop.path} ▸ ")
 
 
-def _title(node: NodeProfile) -> str:
+def _node_title(node: NodeProfile) -> str:
     return f"{node.op_type} {node.name}"
 
 

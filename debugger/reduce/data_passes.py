@@ -21,7 +21,7 @@ _SIGNIFICANT_DIGITS = (1, 2, 3)
 
 def shorten_axes(run: ReductionSession) -> bool:
     """Shorten all axes of one length together, since they may be related; then each axis of each array alone."""
-    changed = run.attempt(_with_data(run, {}, {}))
+    changed = run.attempt(_candidate_with_data(run, {}, {}))
     for length in sorted(_axis_lengths(run), reverse=True):
         changed |= any(
             run.attempt(_cut_all_axes(run, length, part, shapes))
@@ -74,7 +74,7 @@ def _simpler_arrays(array: Array) -> Iterator[Array]:
         if dtype_kind(array.dtype) == "f":
             candidates += [_round_digits(array, digits) for digits in _SIGNIFICANT_DIGITS]
     for simple in candidates:
-        if _is_same(simple, array):
+        if _arrays_identical(simple, array):
             return
         yield simple
 
@@ -87,7 +87,7 @@ def _round_digits(array: Array, digits: int) -> Array:
         return np.asarray(texts).reshape(array.shape).astype(array.dtype)
 
 
-def _is_same(a: Array, b: Array) -> bool:
+def _arrays_identical(a: Array, b: Array) -> bool:
     if a.dtype == object:
         return bool((a == b).all())
     return a.tobytes() == b.tobytes()
@@ -151,16 +151,16 @@ def _cut_all_axes(run: ReductionSession, length: int, part: slice, shapes: bool)
         return array
 
     inputs = {name: cut(data) for name, data in run.best.inputs.items()}
-    return _with_data(run, inputs, {}, cut)
+    return _candidate_with_data(run, inputs, {}, cut)
 
 
 def _replace_data(run: ReductionSession, values: Mapping[str, Data]) -> ReductionCandidate:
     """Replace the data of some inputs and constants."""
     inputs = {name: data for name, data in values.items() if name in run.best.inputs}
-    return _with_data(run, inputs, {name: data for name, data in values.items() if name not in inputs})
+    return _candidate_with_data(run, inputs, {name: data for name, data in values.items() if name not in inputs})
 
 
-def _with_data(
+def _candidate_with_data(
     run: ReductionSession,
     inputs: Mapping[str, Data],
     constants: Mapping[str, Data],

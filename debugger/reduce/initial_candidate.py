@@ -13,7 +13,7 @@ from ...runtime.ops.registry import is_random
 from ..compare.live_peer.peer_comparison import compare_with_peer
 from ..compare.report.findings import Comparison
 from ..compare.running.boundary_merge import ComparisonOptions
-from ..compare.running.map_inputs import own_inputs
+from ..compare.running.map_inputs import inputs_of_model
 from ..compare.running.sides import ModelSide
 from ..compare.running.value_comparison import Tolerance
 from ..peers.process import Peer
@@ -29,7 +29,7 @@ from .interestingness import (
     Observation,
     PeerDisagreement,
 )
-from .reduction_passes import single_iteration
+from .reduction_passes import single_iteration_candidate
 from .reduction_session import ReductionSession, document_values
 from .stateful_requests import find_first_request, find_request_sequence
 from .unify_names import unify_names
@@ -73,7 +73,7 @@ def find_peer_disagreement(
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
     if model.graph.is_over_requests:
-        return _find_in_request(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
+        return _find_request_disagreement(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
     full, limit = _whole_model_and_limit(model, inputs, cap)
     predicate = PeerDisagreement(peer, tolerance, limit)
     candidate: ReductionCandidate | None = _with_assigned_outputs(full)
@@ -96,11 +96,15 @@ def find_peer_disagreement(
         )
     predicate.first_observation = result
     # A runtime that hangs or refuses has no values, and a hanging one takes long to ask again.
-    predicate.needs_fresh_runs = result.kind not in ("refused", "hung") and predicate.varies(candidate, result)
+    predicate.needs_fresh_runs = result.kind not in ("refused", "hung") and predicate.varies_between_processes(
+        candidate, result
+    )
     return Finding(candidate, result, predicate, limit, full.node_count, tolerance)
 
 
-def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement, cap: int | None) -> Finding:
+def _find_request_disagreement(
+    model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement, cap: int | None
+) -> Finding:
     sequence = find_request_sequence(model, inputs, predicate)
     if sequence is None:
         raise NothingFoundError(
@@ -144,7 +148,7 @@ def find_model_difference(
             expected=str(left.graph.system),
             got=str(right.graph.system),
         )
-    left_candidate, limit = _whole_model_and_limit(left, own_inputs(inputs, left), cap)
+    left_candidate, limit = _whole_model_and_limit(left, inputs_of_model(inputs, left), cap)
     other = document_from_model(right)
     if isinstance(other, OnnxDocument):
         unify_names(left, right, other.proto)
@@ -255,7 +259,7 @@ def _find_nonfinite(model: Model, full: ReductionCandidate, limit: int) -> Findi
     for kinds in (("nan", "inf"), ("nan",), ("inf",)):
         predicate = NonFiniteOutput(kinds, limit)
         for candidate in (part, full):
-            complete = None if candidate is None else _with_all_outputs(candidate, limit)
+            complete = None if candidate is None else _make_all_values_outputs(candidate, limit)
             result = None if complete is None else predicate(complete)
             if result is not None and complete is not None:
                 predicate.first_observation = result
@@ -275,7 +279,7 @@ def _first_nan_position(model: Model, full: ReductionCandidate, limit: int) -> l
     return [(frame.path, frame.iteration) for frame in session.frames if frame.loop is not None]
 
 
-def _with_all_outputs(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
+def _make_all_values_outputs(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Return the candidate with every value of the main graph as an output."""
     new = candidate.copy()
     for document in new.documents:
@@ -334,7 +338,7 @@ def _iteration_candidate(
         run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
         outputs = {value.name for value in node.loop.outputs if value is not None}
         key = next((s.key for s in run.main_document.loops() if outputs & set(s.outputs) or s.name == node.name), None)
-        extracted = None if key is None else single_iteration(run, key, iteration, run.values())
+        extracted = None if key is None else single_iteration_candidate(run, key, iteration, run.values())
         if extracted is None:
             return None
         candidate, nodes = _freeze_random_values(extracted, limit), list(node.children)
@@ -344,7 +348,7 @@ def _iteration_candidate(
 def _inline_taken_branches(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Replace Ifs by their taken branches."""
     run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
-    for step in run.main_document.if_nodes():
+    for step in run.main_document.inlinable_if_nodes():
         inlined = _inline_branch(run, step.key)
         if inlined is not None:
             run.best = inlined
@@ -359,7 +363,7 @@ def _inline_branch(run: ReductionSession, key: str) -> ReductionCandidate | None
 def _freeze_random_values(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Turn the results of random operators into inputs: each runtime draws its own numbers."""
     run = ReductionSession(InterestingnessTest(), candidate, Observation(""), limit=limit)
-    random_names = _random_names(run.main_document.build_model().graph)
+    random_names = _random_value_names(run.main_document.build_model().graph)
     values = {name: value for name, value in run.values().items() if name in random_names}
 
     def edit(document: Document) -> Mapping[str, Data] | None:
@@ -369,7 +373,7 @@ def _freeze_random_values(candidate: ReductionCandidate, limit: int) -> Reductio
     return (run.apply_edit(edit) or candidate) if values else candidate
 
 
-def _random_names(graph: Graph) -> set[str]:
+def _random_value_names(graph: Graph) -> set[str]:
     return {
         value.name
         for node in walk(graph)

@@ -115,7 +115,7 @@ class PeerDisagreement(InterestingnessTest):
                 break
         return result
 
-    def varies(self, candidate: ReductionCandidate, result: Observation) -> bool:
+    def varies_between_processes(self, candidate: ReductionCandidate, result: Observation) -> bool:
         """Whether a fresh process gives something else than an observation."""
         again = self._observe_in_fresh_process(candidate)
         return again is None or not is_same_observation(again, result)
@@ -194,10 +194,10 @@ class CommandTest(InterestingnessTest):
             path = document.save(folder, "model")
             values = {"{model}": str(path), "{inputs}": str(folder / INPUTS_FOLDER)}
             write_inputs(folder / INPUTS_FOLDER, inputs, document.outputs)
-            self.failure = self._run([fill_command_placeholders(word, values) for word in self._words])
+            self.failure = self._run_command([fill_command_placeholders(word, values) for word in self._words])
         return None if self.failure else Observation("command", text=self.command, outputs=expected)
 
-    def _run(self, words: Sequence[str]) -> str:
+    def _run_command(self, words: Sequence[str]) -> str:
         """How the command failed; empty if it succeeded."""
         try:
             process = run_child(words, timeout=self.timeout)

@@ -14,10 +14,10 @@ LOOP_OPERATORS = ("Loop", "Scan", "TensorIterator")
 def remove_metadata(run: ReductionSession) -> bool:
     """Remove parts that compute nothing."""
     old_key = run.main_document.content_key()
-    for k in range(len(run.main_document.cleanups())):
+    for k in range(len(run.main_document.cleanup_edits())):
 
         def edit(document: Document, k: int = k) -> bool:
-            document.cleanups()[k]()
+            document.cleanup_edits()[k]()
             return True
 
         run.attempt_edit(edit)
@@ -112,7 +112,7 @@ def inline_branches(run: ReductionSession) -> bool:
     def inline(key: str) -> bool:
         return run.attempt_edit(lambda document: document.inline_branch(key, values))
 
-    results = [inline(node.key) for node in run.main_document.if_nodes()]
+    results = [inline(node.key) for node in run.main_document.inlinable_if_nodes()]
     return any(results)
 
 
@@ -158,10 +158,14 @@ def _reduce_trip_count(run: ReductionSession, node: DocumentNode, path: GraphPat
 def _try_single_iteration(run: ReductionSession, node: DocumentNode) -> bool:
     """Replace the model by one iteration of the body: the last one, or the first."""
     values, trips = run.values(), run.trip_count(node)
-    return any(run.attempt(single_iteration(run, node.key, k, values)) for k in dict.fromkeys((max(trips - 1, 0), 0)))
+    return any(
+        run.attempt(single_iteration_candidate(run, node.key, k, values)) for k in dict.fromkeys((max(trips - 1, 0), 0))
+    )
 
 
-def single_iteration(run: ReductionSession, key: str, k: int, values: Mapping[str, Data]) -> ReductionCandidate | None:
+def single_iteration_candidate(
+    run: ReductionSession, key: str, k: int, values: Mapping[str, Data]
+) -> ReductionCandidate | None:
     """Return one iteration of the body of a loop."""
     state = run.carried_state(key, k, values)
     if state is None:
@@ -277,7 +281,7 @@ def _body_session(sessions: dict[GraphPath, ReductionSession], path: GraphPath) 
         return None
     values = outer.values()
     try:
-        candidate = single_iteration(outer, path[-1][0], 0, values)
+        candidate = single_iteration_candidate(outer, path[-1][0], 0, values)
     except (KeyError, StopIteration):
         return None
     if candidate is None:

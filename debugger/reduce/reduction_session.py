@@ -172,15 +172,15 @@ class ReductionSession:
 def document_values(document: Document, inputs: Mapping[str, Data], limit: int | None) -> dict[str, Data]:
     """Return all values of the main graph of a document: inputs, constants and results."""
     names = [name for step in document.nodes() for name in step.outputs]
-    results = _results(document, names, inputs, limit)
+    results = _evaluate_values(document, names, inputs, limit)
     if results is None and document.is_over_requests:  # a value may grow from request to request
-        single_results = (_results(document, [name], inputs, limit) for name in names)
+        single_results = (_evaluate_values(document, [name], inputs, limit) for name in names)
         results = {name: value for values in single_results if values is not None for name, value in values.items()}
     values: dict[str, Any] = {**document.constants(), **inputs, **(results or {})}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _results(
+def _evaluate_values(
     document: Document, names: Sequence[str], inputs: Mapping[str, Data], limit: int | None
 ) -> dict[str, Data] | None:
     """The values with these names; None if one of them cannot be computed."""

@@ -111,7 +111,7 @@ def _read_numbered_tensors(path: Path, prefix: str, ports: Sequence[Port]) -> di
             name=str(excess[0]),
             expected=str(count),
         )
-    return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
+    return {ports[number].name: _read_protobuf_value(files[number], ports[number].type) for number in sorted(files)}
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def read_archive_array(path: Path, archive: Any, name: str, port_type: ValueType
         InputError: it cannot be read, is no array, or is pickled.
     """
     try:
-        array = _read_member(archive, name)
+        array = _read_archive_member(archive, name)
     except MemoryError:
         raise InputError(f"{path}: '{name}' is too large for the memory, or damaged", name=str(path)) from None
     except _READ_ERRORS as error:
@@ -163,19 +163,19 @@ def _load_npy(file: IO[bytes]) -> Any:
         if _FLOAT8_E5M2_HEADER not in str(error):
             raise
         file.seek(0)
-        return np.load(io.BytesIO(_as_raw_bytes(file.read())), allow_pickle=False)
+        return np.load(io.BytesIO(_replace_header_dtype(file.read())), allow_pickle=False)
 
 
-def _read_member(archive: Any, name: str) -> Any:
+def _read_archive_member(archive: Any, name: str) -> Any:
     try:
         return archive[name]
     except ValueError as error:
         if _FLOAT8_E5M2_HEADER not in str(error):
             raise
-        return np.load(io.BytesIO(_as_raw_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
+        return np.load(io.BytesIO(_replace_header_dtype(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
 
 
-def _as_raw_bytes(data: bytes) -> bytes:
+def _replace_header_dtype(data: bytes) -> bytes:
     """Replace the type in the header of an ``.npy`` file by one of the same length."""
     return data.replace(_FLOAT8_E5M2_HEADER.encode(), b"'|V1'", 1)
 
@@ -202,7 +202,7 @@ def view_as_declared(array: Array, port_type: ValueType) -> Array:
     return array
 
 
-def _read_pb(path: Path, port_type: ValueType) -> Data:
+def _read_protobuf_value(path: Path, port_type: ValueType) -> Data:
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import numpy_helper

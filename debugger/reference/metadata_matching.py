@@ -48,7 +48,7 @@ def match_by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track
         for _ in range(_ROUNDS):
             counts = [matcher.match_nodes(by_number) for matcher in matchers]
             by_number = numbers_are_evidence(counts)
-        matches += [match for matcher in matchers for match in matcher.pairings()]
+        matches += [match for matcher in matchers for match in matcher.paired_tracks()]
     return matches
 
 
@@ -153,7 +153,7 @@ class _GraphMatcher:
         self.numbering = align_numbering(names, [group.name for group in self._model_groups], scores)
         return self.numbering.count_agreement(pairs)
 
-    def pairings(self) -> Iterator[TrackMatch]:
+    def paired_tracks(self) -> Iterator[TrackMatch]:
         """The pairs of this matcher."""
         yield from self._carried_pairings()
         for call, group in self.matches:
@@ -182,7 +182,7 @@ class _GraphMatcher:
         nodes: dict[tuple[tuple[str, ...], str], _ProgramNode] = {}
         for track in self.program:
             if track.loop == self.program_loop and track.role == "result" and track.position is None:
-                node = nodes.setdefault((track.graph, track.node), _ProgramNode(track.node, _branches_of(track)))
+                node = nodes.setdefault((track.graph, track.node), _ProgramNode(track.node, _branch_labels(track)))
                 node.tracks.append(track)
         return list(nodes.values())
 
@@ -228,7 +228,7 @@ def _program_branch(role: str, branch: Graph) -> str:
     return labels.pop() if len(labels) == 1 else "true" if role == "then" else "false"
 
 
-def _branches_of(track: ProgramTrack) -> tuple[str, ...]:
+def _branch_labels(track: ProgramTrack) -> tuple[str, ...]:
     """The branches around a value of a program in its loop, outermost first."""
     labels = list(itertools.takewhile(("true", "false", "block").__contains__, reversed(track.graph[1::2])))
     return tuple(label for label in reversed(labels) if label != "block")
@@ -280,9 +280,9 @@ class _NodeSimilarity:
         score = _SAME_LINE_SCORE * (call.tracks[0].source == group.source_line) + _SAME_NAME_SCORE * (
             call.name == group.name
         )
-        return _SAME_KIND_SCORE + self._reads_score(call, group) + score
+        return _SAME_KIND_SCORE + self._common_operands_score(call, group) + score
 
-    def _reads_score(self, call: _ProgramNode, group: _ModelNodeGroup) -> int:
+    def _common_operands_score(self, call: _ProgramNode, group: _ModelNodeGroup) -> int:
         count = max(len(call.reads), len(group.reads))
         if not count:
             return 0

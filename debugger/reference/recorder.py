@@ -98,7 +98,7 @@ class ReferenceRecorder:
 
         >>> ref.iteration(x=1.4142)
         """
-        self._record(_ROLE_COMPUTED, values)
+        self._record_values(_ROLE_COMPUTED, values)
         self._innermost_loop().iterations += 1
 
     def value(self, **values: Any) -> None:
@@ -110,7 +110,7 @@ class ReferenceRecorder:
 
         >>> ref.value(quotient=2.0 / 1.5)
         """
-        self._record(_ROLE_COMPUTED, values)
+        self._record_values(_ROLE_COMPUTED, values)
 
     def received(self, **values: Any) -> None:
         """Record values that the current iteration has received, by name: carried values before they change.
@@ -121,7 +121,7 @@ class ReferenceRecorder:
 
         >>> ref.received(x=1.5)
         """
-        self._record(_ROLE_RECEIVED, values)
+        self._record_values(_ROLE_RECEIVED, values)
 
     def output(self, **values: Any) -> None:
         """Record outputs of the model, by name, outside of its loops.
@@ -186,7 +186,7 @@ class ReferenceRecorder:
             self._open_loops.append(_OpenLoop("loop", ()))
         return self._open_loops[-1]
 
-    def _record(self, role: str, values: Mapping[str, Any]) -> None:
+    def _record_values(self, role: str, values: Mapping[str, Any]) -> None:
         loop = self._innermost_loop()
         for name, value in values.items():
             self._store_value(loop.name, role, name, (*loop.entry, loop.iterations), value)

@@ -20,10 +20,10 @@ def find_repeats(tokens: Sequence[Hashable]) -> list[RepeatedGroups]:
     """
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(token, len(numbers)) for token in tokens], np.int64)
-    return list(_find_within(codes, 0, len(codes)))
+    return list(_find_repeats_in_range(codes, 0, len(codes)))
 
 
-def _find_within(codes: Array, first: int, stop: int) -> Iterator[RepeatedGroups]:
+def _find_repeats_in_range(codes: Array, first: int, stop: int) -> Iterator[RepeatedGroups]:
     run = _longest_run(codes[first:stop])
     if run is None:
         return
@@ -38,9 +38,9 @@ def _find_within(codes: Array, first: int, stop: int) -> Iterator[RepeatedGroups
         *(tuple(range(i, i + period)) for i in range(start, end, period)),
         *(tuple(end + i for i in indices) for indices in partial_after),
     ]
-    yield from _find_within(codes, first, rounds[0][0])
+    yield from _find_repeats_in_range(codes, first, rounds[0][0])
     yield tuple(rounds)
-    yield from _find_within(codes, rounds[-1][-1] + 1, stop)
+    yield from _find_repeats_in_range(codes, rounds[-1][-1] + 1, stop)
 
 
 def _longest_run(codes: Array) -> tuple[int, int, int] | None:

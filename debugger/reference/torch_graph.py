@@ -41,7 +41,7 @@ CONTROL_OPERATORS = {
 }
 
 
-def control_operator(node: Any) -> str:
+def control_operator_name(node: Any) -> str:
     """The name of the operator of a node that runs graphs; empty for other nodes."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.HigherOrderOperator):
         return ""
@@ -54,11 +54,11 @@ def walk_nodes(module: Any, path: GraphPath = (), loop: str = "") -> Iterator[tu
     for node in module.graph.nodes:
         if node.op != "call_function":
             continue
-        for inner in CONTROL_OPERATORS.get(control_operator(node), ()):
+        for inner in CONTROL_OPERATORS.get(control_operator_name(node), ()):
             graph = getattr(module, node.args[inner.argument].target)
             inner_loop = loop_path(loop, node.name) if inner.loop else loop
             if inner.initial is not None:
-                yield from _received_tracks(
+                yield from _body_parameter_tracks(
                     graph, len(node.args[inner.initial]), (*path, node.name, inner.label), inner_loop
                 )
             yield from walk_nodes(graph, (*path, node.name, inner.label), inner_loop)
@@ -69,7 +69,7 @@ def carried_positions(module: Any, path: GraphPath = ()) -> dict[GraphPath, dict
     """For the body of each loop with carried values, by its path: the index of the carried value of a node."""
     positions: dict[GraphPath, dict[str, int]] = {}
     for node in module.graph.nodes:
-        for inner in CONTROL_OPERATORS.get(control_operator(node), ()):
+        for inner in CONTROL_OPERATORS.get(control_operator_name(node), ()):
             graph, inner_path = getattr(module, node.args[inner.argument].target), (*path, node.name, inner.label)
             if inner.initial is not None:
                 results = graph.graph.output_node().args[0][: len(node.args[inner.initial])]
@@ -98,7 +98,7 @@ def _make_track(node: Any, path: GraphPath, loop: str) -> ProgramTrack:
         optional=True,
         graph=path,
         output=output,
-        reads=arguments_read(maker),
+        reads=flattened_arguments(maker),
     )
 
 
@@ -108,7 +108,7 @@ def producing_node(node: Any) -> Any:
     return node.args[0] if is_taken else node
 
 
-def _received_tracks(
+def _body_parameter_tracks(
     graph: Any, carried: int, path: GraphPath, loop: str
 ) -> Iterator[tuple[GraphPath, Any, ProgramTrack]]:
     """The parameters of a loop body that differ in each iteration."""
@@ -125,12 +125,12 @@ def operator_name(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
 
 
-def is_mutated(node: Any) -> bool:
+def is_mutated_in_place(node: Any) -> bool:
     """Whether an operator changes a value in place, so that it differs after the run."""
     return any(getattr(getattr(user.target, "_schema", None), "is_mutable", False) for user in node.users)
 
 
-def arguments_read(node: Any) -> tuple[str, ...]:
+def flattened_arguments(node: Any) -> tuple[str, ...]:
     """The arguments of a node, flattened and in order, keywords last."""
     arguments: list[str] = []
 

@@ -14,8 +14,8 @@ from .torch_graph import (
     CONTROL_OPERATORS,
     GraphPath,
     carried_positions,
-    control_operator,
-    is_mutated,
+    control_operator_name,
+    is_mutated_in_place,
     loop_path,
     operator_name,
     source_location,
@@ -73,7 +73,9 @@ class ProgramRecording:
     def rerolled_loops(self, arguments: Sequence[Any]) -> RerolledLoops:
         """The Python loops that the program is unrolled from. ``arguments``: those of the run."""
         inputs = self.module.graph.find_nodes(op="placeholder")
-        feeds = {node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)}
+        feeds = {
+            node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated_in_place(node)
+        }
 
         def input_values(name: str) -> Mapping[Key, Any]:
             array = as_array(feeds.get(name))
@@ -96,7 +98,7 @@ class ProgramRecording:
         )
         record_states(self.store, self._steps.setdefault(scope, []), base, key, operator_name(node.target), arguments)
 
-    def check_limit(self, iterations: int) -> None:
+    def check_iteration_limit(self, iterations: int) -> None:
         """Raises IterationLimitReached: a loop that goes on reached the limit."""
         if self.max_iterations is not None and iterations >= self.max_iterations:
             raise IterationLimitReached
@@ -125,7 +127,7 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
     def run_node(self, n: Any) -> Any:
         """Run a node and record its result."""
         arguments, keywords = self.fetch_args_kwargs_from_env(n)
-        run = _CONTROL_HANDLERS.get(control_operator(n))
+        run = _CONTROL_HANDLERS.get(control_operator_name(n))
         try:
             if run is not None:
                 result = run(self, n, *arguments, **keywords)
@@ -148,7 +150,9 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
         return f"the PyTorch program failed at '{node.name}'{f' ({location})' if location else ''}{iteration}: {text}"
 
-    def _make_inner(self, node: Any, module: Any, label: str, loop: str | None = None) -> RecordingInterpreter:
+    def _make_inner_interpreter(
+        self, node: Any, module: Any, label: str, loop: str | None = None
+    ) -> RecordingInterpreter:
         path = (*self.path, node.name, label)
         return RecordingInterpreter(self.recording, module, path, self.loop if loop is None else loop)
 
@@ -156,12 +160,17 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         """Semantics of :func:`torch.ops.higher_order.while_loop` without compilation."""
         loop = loop_path(self.loop, node.name)
         values, count = tuple(carried), 0
-        condition = self._make_inner(node, cond, "start").run_in_iteration(self.iteration_key, (*values, *extra))
-        step, test = self._make_inner(node, body, "body", loop), self._make_inner(node, cond, "cond", loop)
+        condition = self._make_inner_interpreter(node, cond, "start").run_in_iteration(
+            self.iteration_key, (*values, *extra)
+        )
+        step, test = (
+            self._make_inner_interpreter(node, body, "body", loop),
+            self._make_inner_interpreter(node, cond, "cond", loop),
+        )
         while condition:
-            self.recording.check_limit(count)
+            self.recording.check_iteration_limit(count)
             key = (*self.iteration_key, count)
-            step.record_received(key, values)
+            step.record_body_parameters(key, values)
             values = tuple(step.run_in_iteration(key, (*values, *extra)))
             condition = test.run_in_iteration(key, (*values, *extra))
             count += 1
@@ -174,12 +183,12 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         length = int(xs[0].shape[0]) if xs else 0
         if not length:
             return tuple(node.target(combine, init, xs, extra))
-        step = self._make_inner(node, combine, "body", loop)
+        step = self._make_inner_interpreter(node, combine, "body", loop)
         carry, rows = tuple(init), []
         for k in range(length):
-            self.recording.check_limit(k)
+            self.recording.check_iteration_limit(k)
             key = (*self.iteration_key, k)
-            step.record_received(key, carry)
+            step.record_body_parameters(key, carry)
             results = tuple(step.run_in_iteration(key, (*carry, *(x.select(0, k) for x in xs), *extra)))
             carry = results[: len(init)]
             rows.append([row.clone() if isinstance(row, torch.Tensor) else row for row in results[len(init) :]])
@@ -192,18 +201,18 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
             return node.target(body, xs, extra)
         return self.run_scan(node, body, (), xs, extra)
 
-    def record_received(self, key: Key, values: Sequence[Any]) -> None:
+    def record_body_parameters(self, key: Key, values: Sequence[Any]) -> None:
         """Record the parameters of an iteration of this body."""
         for parameter, value in zip(self.module.graph.find_nodes(op="placeholder"), values, strict=False):
             self.recording.record_value(self.path, parameter, key, value)
 
     def run_cond(self, node: Any, condition: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
         label, branch = ("true", when_true) if condition else ("false", when_false)
-        return self._make_inner(node, branch, label).run_in_iteration(self.iteration_key, tuple(operands))
+        return self._make_inner_interpreter(node, branch, label).run_in_iteration(self.iteration_key, tuple(operands))
 
     def run_block(self, node: Any, _: bool, block: Any, *operands: Any) -> Any:
         """Run the block: gradient mode changes no value."""
-        return self._make_inner(node, block, "block").run_in_iteration(self.iteration_key, operands)
+        return self._make_inner_interpreter(node, block, "block").run_in_iteration(self.iteration_key, operands)
 
 
 def _stack_rows(column: Sequence[Any]) -> Any:

@@ -53,7 +53,7 @@ class MergedCopies:
         yield from merged.values()
         carrying = {track.loop for track in merged.values() if track.role == "carried"}
         yield from (
-            _received_track(track) for track in merged.values() if track.loop not in carrying | {self.rerolled_loop}
+            _step_input_track(track) for track in merged.values() if track.loop not in carrying | {self.rerolled_loop}
         )
 
     def merged_loops(self, run: ProgramRun) -> dict[str, str]:
@@ -93,7 +93,7 @@ class MergedCopies:
         return (*key[: self.depth], *copy, *key[self.depth :])
 
 
-def _received_track(track: ProgramTrack) -> ProgramTrack:
+def _step_input_track(track: ProgramTrack) -> ProgramTrack:
     """The values that a recurrent step receives, from the states of the previous one."""
     values = {(*key[:-1], key[-1] + 1): value for key, value in track.values.items()}
     return replace(track, name=f"{track.name} received", role="carried", values=values)

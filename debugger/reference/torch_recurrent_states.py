@@ -27,7 +27,7 @@ def record_states(
     """Record the states of each layer and direction after each step, as tracks of a separate loop, in execution order:
     a reversed direction begins at the last element of the sequence."""
     run, names = RECURRENT_OPERATORS[operator]
-    for label, step, states in run_steps(run, *arguments):
+    for label, step, states in run_recurrent_steps(run, *arguments):
         loop = f"{base.loop}/{base.node}/{label}" if base.loop else f"{base.node}/{label}"
         for name, state in zip(names, states, strict=True):
             track = next((item for item in tracks if item.loop == loop and item.name.endswith(f"/{name}")), None)
@@ -45,7 +45,7 @@ def record_states(
             store.add(track.values, (*key, step), state, f"step {step} of '{track.name}'")
 
 
-def run_steps(
+def run_recurrent_steps(
     run: Callable[..., Any], x: Any, states: Any, weights: Any, biases: bool, layers: int, *rest: Any
 ) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
     """Yield (layer and direction, step, states after it) of a layer's operator. ``rest``: dropout, training,
@@ -103,25 +103,25 @@ class RecurrentHooks:
             number = self._call_counts.get(name, 0)
             self._call_counts[name] = number + 1
             if isinstance(module, _CELL_TYPES):
-                self._record_cell(name, number, result)
+                self._record_cell_states(name, number, result)
             else:
-                self._record_layer(name, number, module, *arguments, **keywords)
+                self._record_layer_states(name, number, module, *arguments, **keywords)
 
         return hook
 
-    def _record_cell(self, name: str, number: int, result: Any) -> None:
+    def _record_cell_states(self, name: str, number: int, result: Any) -> None:
         states = result if isinstance(result, tuple) else (result,)
         for k, (label, state) in enumerate(zip(("h", "c"), states, strict=False)):
             self._record_state(f"{name}/{label}", name, (number,), state, k)
 
-    def _record_layer(self, name: str, number: int, module: Any, x: Any, hx: Any = None) -> None:
+    def _record_layer_states(self, name: str, number: int, module: Any, x: Any, hx: Any = None) -> None:
         if isinstance(x, torch.nn.utils.rnn.PackedSequence) or x.dim() != 3:
             return
         operator = f"aten.{module.mode.lower()}.input"
         run, names = RECURRENT_OPERATORS[operator]
         states = hx if hx is not None else _zero_states(module, x)
         rest = (0.0, False, module.bidirectional, module.batch_first)
-        steps = run_steps(run, x, states, module._flat_weights, module.bias, module.num_layers, *rest)
+        steps = run_recurrent_steps(run, x, states, module._flat_weights, module.bias, module.num_layers, *rest)
         for label, step, states_after in steps:
             for k, state in enumerate(states_after):
                 self._record_state(f"{name}/{label}/{names[k]}", f"{name}/{label}", (number, step), state, k)

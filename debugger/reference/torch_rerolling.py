@@ -14,7 +14,7 @@ from typing import Any
 from .program_track import ProgramTrack
 from .reference import Key
 from .repeat_detection import find_repeats
-from .torch_graph import GraphPath, control_operator, loop_path, operator_name
+from .torch_graph import GraphPath, control_operator_name, loop_path, operator_name
 from .torch_nested_loops import MergedCopies, ProgramRun, trips_from_results
 from .torch_recurrent_states import RECURRENT_OPERATORS
 from .torch_unrolled_loop import InputValues, UnrolledLoop, node_token
@@ -98,7 +98,7 @@ class _GraphReroller:
         for copies in loop.copies_by_node.values():
             first = next(iter(copies.values()))
             if first.name in inner_paths or not (
-                control_operator(first) or operator_name(first.target) in RECURRENT_OPERATORS
+                control_operator_name(first) or operator_name(first.target) in RECURRENT_OPERATORS
             ):
                 continue
             merged = MergedCopies(copies, self.path, outer, outer.count("/") + 1 if outer else 0, name)

@@ -81,7 +81,7 @@ class ValueStore:
         if array is None:
             return
         old = self._last.get(id(values))
-        if old is not None and old.dtype == array.dtype and old.shape == array.shape and _same_bytes(old, array):
+        if old is not None and old.dtype == array.dtype and old.shape == array.shape and _have_same_bytes(old, array):
             values[key] = old
             return
         self.held_bytes += array.nbytes
@@ -93,6 +93,6 @@ class ValueStore:
         values[key] = self._last[id(values)] = array
 
 
-def _same_bytes(a: Array, b: Array) -> bool:
+def _have_same_bytes(a: Array, b: Array) -> bool:
     x, y = (array.reshape(-1).view(np.uint8) for array in (a, b))
     return bool(np.array_equal(x, y))

@@ -12,7 +12,7 @@ from typing import Any
 from .program_track import ProgramTrack
 from .reference import Key
 from .repeat_detection import find_repeats
-from .torch_graph import arguments_read, control_operator, producing_node
+from .torch_graph import control_operator_name, flattened_arguments, producing_node
 
 #: A node of the body, with a copy in each iteration: the common token of all copies, and its number among those of one
 #: iteration.
@@ -26,7 +26,7 @@ InputValues = Callable[[str], Mapping[Key, Any]]
 def node_token(node: Any) -> Hashable:
     """The common token of all copies of a node; the node itself if nothing is known of it."""
     trace, module = node.meta.get("stack_trace"), _module_path(node)
-    if trace and control_operator(producing_node(node)):
+    if trace and control_operator_name(producing_node(node)):
         # Each call of such an operator is in generated code of its own.
         trace = trace.partition('  File "<')[0]
     return (str(node.target), module, trace) if trace or module else node.name
@@ -38,7 +38,7 @@ def _module_path(node: Any) -> str:
     return str(stack[-1][0]) if stack else ""
 
 
-def _module_call(node: Any) -> str:
+def _module_call_name(node: Any) -> str:
     """The call of that module: ``L__self___cell@1`` is the second one."""
     return str(next(reversed([*(node.meta.get("nn_module_stack") or {})]), ""))
 
@@ -63,12 +63,12 @@ class UnrolledLoop:
             (node.name, key): slot for slot, copies in self.copies_by_node.items() for key, node in copies.items()
         }
         #: Value read by the next iteration -> the initial value of each entry, if known.
-        self._carried_reads = self._find_carried()
+        self._carried_reads = self._find_carried_reads()
 
     def is_loop(self) -> bool:
         """Whether each iteration reads a result of the previous one. Two single nodes have to be two calls of a module:
         ``a + b + c`` is no loop."""
-        calls = {_module_call(node) for nodes in self.iterations.values() for node in nodes}
+        calls = {_module_call_name(node) for nodes in self.iterations.values() for node in nodes}
         is_short = max(map(len, self.iterations.values())) == 1 and max(self._trips_by_entry().values()) == 2
         return bool(self._carried_reads) and (not is_short or len(calls) == len(self.iterations))
 
@@ -104,7 +104,7 @@ class UnrolledLoop:
         """The constant arguments of the copies of a node, by position."""
         for copies in self.copies_by_node.values():
             if len(copies) == len(self.iterations):
-                for arguments in zip(*(arguments_read(node) for node in copies.values()), strict=False):
+                for arguments in zip(*(flattened_arguments(node) for node in copies.values()), strict=False):
                     if not any(argument.startswith("%") for argument in arguments):
                         yield list(arguments)
 
@@ -136,11 +136,11 @@ class UnrolledLoop:
         """The number of iterations of each entry."""
         return Counter(key[:-1] for key in self.iterations)
 
-    def _find_carried(self) -> dict[BodyNode, dict[Key, str]]:
+    def _find_carried_reads(self) -> dict[BodyNode, dict[Key, str]]:
         carried: dict[BodyNode, dict[Key, str]] = {}
         for copies in self.copies_by_node.values():
             for key, node in copies.items():
-                operands = [(i, name[1:]) for i, name in enumerate(arguments_read(node)) if name.startswith("%")]
+                operands = [(i, name[1:]) for i, name in enumerate(flattened_arguments(node)) if name.startswith("%")]
                 for i, name in operands if key[-1] else ():
                     source = self._node_by_copy.get((name, (*key[:-1], key[-1] - 1)))
                     if source is not None and not carried.setdefault(source, {}).get(key[:-1]):
@@ -206,5 +206,5 @@ def _restarts_at(index: Sequence[str], starts: Sequence[int]) -> bool:
 
 def _node_read_at(node: Any | None, position: int) -> str:
     """The node that a node reads at an argument position; empty if that is no other node."""
-    names = () if node is None else arguments_read(node)
+    names = () if node is None else flattened_arguments(node)
     return names[position][1:] if position < len(names) and names[position].startswith("%") else ""

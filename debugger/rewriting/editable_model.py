@@ -139,14 +139,14 @@ class EditableIr(EditableModel):
         with scratch_folder() as folder:
             path = folder / self.path.name
             if not self._appended:
-                write_bytes(path, self._text())
+                write_bytes(path, self._serialized_xml())
                 return load(path, self.weights if self.weights.exists() else None)
             return load(self.save(path, folder)[0])
 
     def save(self, path: Path, folder: Path) -> list[Path]:
-        return write_ir(path, self._text(), self.weights, self._appended)
+        return write_ir(path, self._serialized_xml(), self.weights, self._appended)
 
-    def _text(self) -> Any:
+    def _serialized_xml(self) -> Any:
         return etree.tostring(self.root, xml_declaration=True, encoding="utf-8")
 
 

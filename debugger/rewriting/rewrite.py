@@ -107,11 +107,11 @@ def verify_rewrite(
     for number, values in enumerate(inputs):
         if number and time.monotonic() > end:
             break
-        expected = _run(original, values)
+        expected = _results_or_error(original, values)
         if isinstance(expected, str):
             failed += 1
             continue
-        got = _run(rewritten, values)
+        got = _results_or_error(rewritten, values)
         if isinstance(got, str):
             return Verification(compared, failed, f"input {number}: the edited model fails: {got}")
         for name, value in expected.items():
@@ -146,7 +146,7 @@ def bit_identical(left: Any, right: Any) -> bool:
         return same and bool(nans.any()) and a[~nans].tobytes() == b[~nans].tobytes()
 
 
-def _run(model: Model, inputs: Mapping[str, Data]) -> dict[str, Data] | str:
+def _results_or_error(model: Model, inputs: Mapping[str, Data]) -> dict[str, Data] | str:
     """The results of a run from the initial state, or why there are none."""
     if model.state:
         model.reset()

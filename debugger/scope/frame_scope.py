@@ -65,7 +65,7 @@ class FrameScope:
 
     def names(self) -> Collection[str]:
         """The names of all values that exist now."""
-        return [*self._values, *self._scans, *self._enclosing_scans, *self._last_value_outputs]
+        return [*self._values, *self._scan_ports, *self._enclosing_scans, *self._last_value_outputs]
 
     def value(self, name: str) -> Any:
         """Return the value in the frame."""
@@ -75,8 +75,8 @@ class FrameScope:
                 return self._enclosing_scans[name].scan_outputs[name]
             except KeyError:
                 raise ScopeError(f"not all elements of '{name}' were recorded") from None
-        if name in self._scans:
-            return self._pad_scan(self._scans[name], self._collected_scan_elements(name))
+        if name in self._scan_ports:
+            return self._pad_scan(self._scan_ports[name], self._collected_scan_elements(name))
         if name in self._last_value_outputs:
             return self._values[self._last_value_outputs[name]]
         try:
@@ -87,7 +87,7 @@ class FrameScope:
     def _collected_scan_elements(self, name: str) -> Any:
         """The elements that a scan output of the loop has collected so far, without padding."""
         try:
-            return self._frame.scan_outputs[self._scans[name].outer.name]
+            return self._frame.scan_outputs[self._scan_ports[name].outer.name]
         except KeyError:
             raise ScopeError(f"not all elements of '{name}' were recorded") from None
 
@@ -112,7 +112,7 @@ class FrameScope:
         """Return the value one iteration before that of the frame."""
         name = self._canonical_name(name)
         self._require_loop("'prev'")
-        current = self._iteration_shown(name)
+        current = self._iteration_of_value(name)
         if current is None:
             if not self._frame.iteration:
                 raise ScopeError("there is no iteration before iteration 0")
@@ -131,7 +131,7 @@ class FrameScope:
         self._require_loop("'@'")
         if iteration < 0:
             raise ScopeError(f"there is no iteration {iteration}")
-        current = self._iteration_shown(name)
+        current = self._iteration_of_value(name)
         return self.value(name) if current is None else self._value_in_iteration(name, iteration, current)
 
     def history(self, name: str) -> Any:
@@ -152,11 +152,11 @@ class FrameScope:
         return self._frame.values
 
     @cached_property
-    def _names(self) -> Mapping[str, Value]:
+    def _values_by_name(self) -> Mapping[str, Value]:
         return self._values.scope()
 
     @cached_property
-    def _scans(self) -> dict[str, ScanOutput]:
+    def _scan_ports(self) -> dict[str, ScanOutput]:
         """Scan outputs: the nodes of a body cannot read them, a user can."""
         loop = self._frame.loop
         return {} if loop is None else dict(zip(scan_names(loop), loop.scan_outputs, strict=True))
@@ -166,13 +166,13 @@ class FrameScope:
         return self._frame.back_edges
 
     @cached_property
-    def _states(self) -> dict[Value, NodeState]:
+    def _producer_states(self) -> dict[Value, NodeState]:
         """Body value -> state of the node that computes it."""
         nodes = self._frame.nodes if self._frame.loop else []
         return {v: entry.state for entry in nodes for v in entry.node.outputs if v is not None}
 
     @cached_property
-    def _parameters(self) -> frozenset[str]:
+    def _varying_parameters(self) -> frozenset[str]:
         """Parameters that differ between iterations."""
         loop = self._frame.loop
         if loop is None:
@@ -181,7 +181,7 @@ class FrameScope:
         return frozenset(value.name for value in loop.body.inputs if value.name not in invariant)
 
     @cached_property
-    def _sliced(self) -> frozenset[str]:
+    def _sliced_parameters(self) -> frozenset[str]:
         """Parameters that only sliced inputs feed."""
         loop = self._frame.loop
         if loop is None:
@@ -196,7 +196,7 @@ class FrameScope:
         frame = self._frame.around
         while frame is not None and frame.loop is not None:
             for port in frame.loop.scan_outputs:
-                if self._names.get(port.outer.name) is port.outer:
+                if self._values_by_name.get(port.outer.name) is port.outer:
                     frames[port.outer.name] = frame
             frame = frame.around
         return frames
@@ -213,33 +213,37 @@ class FrameScope:
             inner = last_value.result if edge is None else edge.param
             outer = last_value.outer
             # A value of the body hides an outer value of the same name.
-            if self._names.get(outer.name) is outer and not self._values.read(outer)[0] and inner.name in self._values:
+            if (
+                self._values_by_name.get(outer.name) is outer
+                and not self._values.read(outer)[0]
+                and inner.name in self._values
+            ):
                 names[outer.name] = inner.name
         return names
 
     def _producer_state(self, name: str) -> NodeState | None:
         """The state of the body node that computes a value; None if no node computes it."""
-        value = self._names.get(name)
-        return None if value is None or name in self._scans else self._states.get(value)
+        value = self._values_by_name.get(name)
+        return None if value is None or name in self._scan_ports else self._producer_states.get(value)
 
     def _canonical_name(self, name: str) -> str:
         """The full name of a value that may be given by its short name."""
-        if name not in self._names and name not in self._scans:
+        if name not in self._values_by_name and name not in self._scan_ports:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
-        value = self._names.get(name)
+        value = self._values_by_name.get(name)
         return value.name if value is not None and value.short_name == name else name
 
     def iteration_of(self, name: str) -> int | None:
         """Return the iteration of the value; None for a value that is the same in all iterations."""
         name = self._canonical_name(name)
-        return self._iteration_shown(name)
+        return self._iteration_of_value(name)
 
     def sequence_text_of(self, name: str) -> str:
         """Return the required elements of a value of a TensorRT loop (tensorrt_sequence_text.py); else ""."""
-        if name not in self._names:
+        if name not in self._values_by_name:
             return ""
         name = self._canonical_name(name)
-        return sequence_text(self._frame, name, self._iteration_shown(name), lambda k: self.value_at(name, k))
+        return sequence_text(self._frame, name, self._iteration_of_value(name), lambda k: self.value_at(name, k))
 
     def iteration_remark(self, names: Collection[str]) -> str:
         """Return a remark on the names whose iteration differs from the frame's: ``  # y of iteration 3``; else ""."""
@@ -249,29 +253,29 @@ class FrameScope:
         groups: dict[int, list[str]] = {}
         for name in sorted(names):
             current = (
-                self._iteration_shown(self._canonical_name(name))
-                if name in self._names or name in self._scans
+                self._iteration_of_value(self._canonical_name(name))
+                if name in self._values_by_name or name in self._scan_ports
                 else None
             )
             if current is not None and current != frame.iteration:
                 groups.setdefault(current, []).append(
-                    display_name(self._names[name]) if name in self._names else quote(name)
+                    display_name(self._values_by_name[name]) if name in self._values_by_name else quote(name)
                 )
         remarks = [f"{', '.join(texts)} of iteration {iteration}" for iteration, texts in sorted(groups.items())]
         return f"  # {'; '.join(remarks)}" if remarks else ""
 
-    def _iteration_shown(self, name: str) -> int | None:
+    def _iteration_of_value(self, name: str) -> int | None:
         frame = self._frame
         if frame.loop is None:
             return None
-        if name in self._parameters:
+        if name in self._varying_parameters:
             # After the last iteration a sliced input has no further slice: its value is still the last one.
             has_ended = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
-            return frame.iteration - (has_ended and name in self._sliced)
+            return frame.iteration - (has_ended and name in self._sliced_parameters)
         state = self._producer_state(name)
         if state is None:
             # A scan output grows; all other values come from outside.
-            return frame.iteration if name in self._scans else None
+            return frame.iteration if name in self._scan_ports else None
         # At a boundary only the condition of the next iteration has been computed.
         return frame.iteration if state is NodeState.DONE else frame.iteration - 1
 
@@ -282,7 +286,7 @@ class FrameScope:
         assert loop is not None
         if loop.iteration is not None and loop.iteration.name == name and iteration < current:
             return np.full_like(self.value(name), iteration)
-        port = self._scans.get(name)
+        port = self._scan_ports.get(name)
         if port is not None and port.stack and iteration < current:
             return _first_elements(self._collected_scan_elements(name), iteration, port)
         if iteration == current - 1:

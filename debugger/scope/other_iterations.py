@@ -112,10 +112,12 @@ class IterationValues:
             return None
         iterations = range(max(frame.iteration - count, 0), frame.iteration)
         # A value that the body computes in an iteration is available at the boundary after it.
-        carried = {name: _exact_values(evolution[name], iterations, frame.carried[name]) for name in names}
+        carried = {name: _exact_history_values(evolution[name], iterations, frame.carried[name]) for name in names}
         earlier = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
         read = frame.values
-        computed = {side.name: _exact_values(side, earlier, read[side.name]) for side in sides if side.name in read}
+        computed = {
+            side.name: _exact_history_values(side, earlier, read[side.name]) for side in sides if side.name in read
+        }
         if None in carried.values() or None in computed.values():
             return None
         boundaries: list[Mapping[str, Any]] = []
@@ -125,7 +127,7 @@ class IterationValues:
         return [*boundaries, {**{name: read[name] for name in computed if frame.iteration}, **frame.carried}]
 
 
-def _exact_values(history: ValueHistory, iterations: range, current: Any) -> list[Any] | None:
+def _exact_history_values(history: ValueHistory, iterations: range, current: Any) -> list[Any] | None:
     """The values of one element in some iterations, with its current type and shape; None if the numbers are not
     exact."""
     if not isinstance(current, np.ndarray | np.generic) or current.size != 1 or history.bucket > 1 or history.is_tensor:

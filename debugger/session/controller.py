@@ -346,10 +346,10 @@ class Controller(ABC):
                     breakpoint_.already_tested = False
                 hits = self.breakpoints.find_hits(self.frame)
                 if hits:
-                    self.stop = self.stop_for_hits(hits)
+                    self.stop = self.hit_stop(hits)
             return self.stop
 
-    def stop_for_hits(self, hits: list[Breakpoint], here: Stop | None = None) -> Stop:
+    def hit_stop(self, hits: list[Breakpoint], here: Stop | None = None) -> Stop:
         """The stop for breakpoints that hit here; a NaN breakpoint names the node of origin, if possible. ``here``:
         the stop for the position in place of the default one."""
         titles = []
@@ -358,7 +358,7 @@ class Controller(ABC):
             if breakpoint_.temporary:
                 self.breakpoints.delete(breakpoint_.number)
         numbers = tuple(breakpoint_.number for breakpoint_ in hits)
-        here = here or self.stop_here()
+        here = here or self.current_stop()
         failed = next((breakpoint_ for breakpoint_ in hits if breakpoint_.failure), None)
         if failed is not None:
             text = f"{failed.kind_name} {failed.number} cannot be tested: {failed.failure}"
@@ -379,7 +379,7 @@ class Controller(ABC):
         return None
 
     @abstractmethod
-    def stop_here(self) -> Stop:
+    def current_stop(self) -> Stop:
         """The stop for the current position, regardless of its cause."""
 
     # -- interrupts

@@ -86,7 +86,7 @@ class StateEditor:
             kind = "condition" if target.name == "cond" else "trip count"
             self._record_edit(kind, np.asarray(new).item(), text_)
             return text_
-        variable_inputs = self._unread_variable(target.name)
+        variable_inputs = self._pending_variable_inputs(target.name)
         if variable_inputs is not None:
             self._set_variable(variable_inputs, target, new)
             self._record_edit("variable", None, text_)
@@ -114,7 +114,7 @@ class StateEditor:
             self._edited_values[value] = data
         self.edit_records.append(EditRecord(kind, data, self._engine.position, text, value, self._frame.index))
 
-    def _unread_variable(self, name: str) -> list[Value] | None:
+    def _pending_variable_inputs(self, name: str) -> list[Value] | None:
         """For a variable that a pending ReadValue will read: its value, and whether it is assigned."""
         value = self._frame.scope().get(name)
         for entry in self._frame.nodes:

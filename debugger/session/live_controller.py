@@ -122,7 +122,7 @@ class LiveController(Controller):
     def _update_progress(self) -> None:
         loops = self.engine.loops
         self._progress = {plan.path: loops.totals(plan.index)[0] for plan in self.engine.plan.loops}
-        self._timeline.histories.tick()
+        self._timeline.histories.sample_if_requested()
 
     @property
     def latest_histories(self) -> Mapping[str, Evolution]:
@@ -228,7 +228,7 @@ class LiveController(Controller):
         first = AnyBoundaryDestination() if self.symbols.loops else FirstNodeDestination()
         stop = self.run_to(first, quietly=True, raising=True)
         timeline.start_position = self.position
-        self.prime_all()
+        self.prime_all_breakpoints()
         return stop
 
     # -- commands
@@ -307,7 +307,7 @@ class LiveController(Controller):
         branch = self._timeline.edit(lambda: change(editor))
         branch.edit_records += editor.edit_records
         self._outputs = None
-        self.stop = self.stop_here()
+        self.stop = self.current_stop()
         return branch
 
     def undo(self) -> Stop:
@@ -401,10 +401,10 @@ class LiveController(Controller):
                 self._installer.uninstall()
             self._allow_infinite_loops()
         if hits:
-            self.stop = self.stop_for_hits(hits)
+            self.stop = self.hit_stop(hits)
             self._outputs = None
         elif event in ("node", "boundary"):
-            self.stop = self._stop_for(event)
+            self.stop = self._event_stop(event)
         self._timeline.update_branch_tip()
         if self.is_at_boundary():
             self._timeline.save_checkpoint(cheap=True)
@@ -416,7 +416,7 @@ class LiveController(Controller):
             event, index = self._timeline.resume()
         except LimitError:
             # Not an error of the model: the command is rejected.
-            self.stop = self.stop_here()
+            self.stop = self.current_stop()
             self._timeline.update_branch_tip()
             raise
         except LoopdbgError as error:
@@ -425,7 +425,7 @@ class LiveController(Controller):
                 raise
             return "error", -1
         if event in ("end", "limit", "interrupt"):
-            self.stop = self._stop_for(event)
+            self.stop = self._event_stop(event)
         return ("boundary" if event == "predicate" else event), index
 
     def _refuse_infinite_loops(self, destination: Destination) -> None:
@@ -487,7 +487,7 @@ class LiveController(Controller):
             return None
         last_test = breakpoint_.last_tests.get(self.frame.index)
         timeline = self._timeline
-        self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
+        self._run_move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
         producer, frame = None, self.frame
         before = frame.values.read_all(() if frame.loop is None else frame.loop.body.inputs)
         for position in step_nodes_until(self.engine, here):
@@ -495,7 +495,7 @@ class LiveController(Controller):
                 break
             producer = self._node_at(position[-1])
         if producer is None:
-            self._move(lambda: timeline.go_to(here))
+            self._run_move(lambda: timeline.go_to(here))
             return None
         if self.position == here and not breakpoint_.is_triggered_by_node(self.frame, producer, before):
             return None
@@ -513,7 +513,7 @@ class LiveController(Controller):
             elif boundary:
                 breakpoint_.record_baseline_at(self.frame)
 
-    def prime_all(self) -> None:
+    def prime_all_breakpoints(self) -> None:
         self.prime_breakpoints(*self.breakpoints)
 
     def travel(self, move: Callable[[], None]) -> Stop:
@@ -525,35 +525,35 @@ class LiveController(Controller):
         self._timeline.update_branch_tip()
         old_position, branch = self.position, self._timeline.current_branch
         try:
-            self._move(move)
+            self._run_move(move)
         except InterruptError:
-            self.stop = self._stop_for("interrupt")
+            self.stop = self._event_stop("interrupt")
         except (ExecutionError, MemoryError) as error:
             # Re-execution fails only for lack of memory, and the old position needs less.
             if self._return_to(old_position, branch):
                 raise
             self.stop = error_stop(error)
         else:
-            self.stop = self.stop_here()
+            self.stop = self.current_stop()
         return self.stop
 
     def _return_to(self, position: Position, branch: Branch) -> bool:
         """Return to a position after a failed move; False if that fails as well."""
         try:
-            self._move(lambda: self._timeline.go_to(position, branch, force=True))
+            self._run_move(lambda: self._timeline.go_to(position, branch, force=True))
         except (LoopdbgError, MemoryError):
             return False
-        self.stop = self.stop_here()
+        self.stop = self.current_stop()
         return True
 
-    def _move(self, move: Callable[[], None]) -> None:
+    def _run_move(self, move: Callable[[], None]) -> None:
         old_epoch = self.epoch
         try:
             move()
         finally:
             if self.epoch != old_epoch:
                 self._outputs = None
-        self.prime_all()
+        self.prime_all_breakpoints()
 
     def go_to(self, position: Position) -> Stop:
         """Go to a position that this branch has passed."""
@@ -581,18 +581,20 @@ class LiveController(Controller):
         timeline.update_branch_tip()
         try:
             arm = partial(self._installer.install, self.breakpoints)
-            hit = timeline.reverse_search(arm, self._installer.uninstall, self.prime_all, self._hits_with_details)
+            hit = timeline.reverse_search(
+                arm, self._installer.uninstall, self.prime_all_breakpoints, self._hits_with_details
+            )
         finally:
             self._installer.uninstall()
         if hit is None:
-            self._move(lambda: timeline.go_to(timeline.start_position or (0,), force=True))
-            self.stop = no_hit_stop(self.stop_here())
+            self._run_move(lambda: timeline.go_to(timeline.start_position or (0,), force=True))
+            self.stop = no_hit_stop(self.current_stop())
             return self.stop
         position, details = hit
-        self._move(lambda: timeline.go_to(position, force=True))
+        self._run_move(lambda: timeline.go_to(position, force=True))
         for breakpoint_, change, failure in details:
             breakpoint_.change_text, breakpoint_.failure = change, failure
-        self.stop = self.stop_for_hits([breakpoint_ for breakpoint_, _, _ in details])
+        self.stop = self.hit_stop([breakpoint_ for breakpoint_, _, _ in details])
         return self.stop
 
     def _hits_with_details(self) -> list[tuple[Breakpoint, str, str]] | None:
@@ -601,13 +603,13 @@ class LiveController(Controller):
 
     # -- stops
 
-    def stop_here(self) -> Stop:
+    def current_stop(self) -> Stop:
         """The stop for a position that was reached by a jump."""
         if self.engine.pc == len(self.engine.plan.code) - 1:
-            return self._stop_for("end")
-        return self._stop_for("boundary" if self.is_at_boundary() else "node")
+            return self._event_stop("end")
+        return self._event_stop("boundary" if self.is_at_boundary() else "node")
 
-    def _stop_for(self, event: str) -> Stop:
+    def _event_stop(self, event: str) -> Stop:
         stack = self.engine.stack
         if event == "end":
             self._outputs = self.engine.results()

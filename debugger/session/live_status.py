@@ -19,9 +19,9 @@ from ...runtime.graph.slicing import normalize_axis, scan_output_shape
 from ..describe.condition_analysis import DecidingComparison, deciding_comparison
 from ..statistics.sampling import (
     ElementSample,
-    fold_elements,
-    fold_scalars,
-    indices_per_line,
+    plot_line_indices,
+    reduce_elements,
+    reduce_scalars,
     sample_elements,
     sample_scalars,
 )
@@ -66,14 +66,14 @@ class TrackedValues:
             ahead = self.loop.condition_node_count is not None and all(
                 v in params or v.constant is not None for v in compared
             )
-            left, right = (self._side_history(value, view, ahead) for value in compared)
+            left, right = (self._comparison_side_history(value, view, ahead) for value in compared)
             if left is not None and right is not None:
                 sides = left, right
                 for value, history in zip((self.comparison.left, self.comparison.right), sides, strict=True):
                     histories.setdefault(value.name, history)
         return Evolution(histories, sides)
 
-    def _side_history(self, value: Value, view: HistoryView, ahead: bool) -> ValueHistory | None:
+    def _comparison_side_history(self, value: Value, view: HistoryView, ahead: bool) -> ValueHistory | None:
         """The values of a side in each iteration that ended; ``ahead``: also in the next one."""
         if view.rows == 1 and not ahead:
             empty = np.empty(0)
@@ -187,13 +187,13 @@ class HistorySampler:
             if len(readable) < len(tracked.sides):
                 tracked.sides, tracked.comparison = [], None
             self._tracked[plan.index] = tracked
-            engine.histories.follow(plan.index, [slots[value] for value in tracked.sides])
+            engine.histories.record_values(plan.index, [slots[value] for value in tracked.sides])
 
     def entry_history(self, index: int, entry: int | None = None) -> Evolution:
         """The recorded history of an entry of a loop: the current or last one, or the one with a number (from 0)."""
-        return EMPTY_EVOLUTION if index < 0 else self.entry_reader(index, entry)()
+        return EMPTY_EVOLUTION if index < 0 else self.entry_history_reader(index, entry)()
 
-    def entry_reader(self, index: int, entry: int | None = None) -> Callable[[], Evolution]:
+    def entry_history_reader(self, index: int, entry: int | None = None) -> Callable[[], Evolution]:
         """A function that gives what :meth:`entry_history` is now, also after the run goes on."""
         return partial(self._tracked[index].evolution, self._engine.histories.view(index, entry))
 
@@ -210,7 +210,7 @@ class HistorySampler:
         """Discard the samples when a command begins."""
         self._latest = {}
 
-    def tick(self) -> None:
+    def sample_if_requested(self) -> None:
         """Called frequently by the engine's thread."""
         now = time.monotonic()
         if now - self._requested_time > _DEMAND_TIMEOUT_SECONDS or now - self._sampled_time < _SAMPLE_INTERVAL_SECONDS:
@@ -299,14 +299,14 @@ class LiveStatusSampler:
         # In the order of the output.
         rows = rows[::-1] if port.reverse else rows
         if size == 1:
-            sampler = fold_scalars if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS else sample_scalars
+            sampler = reduce_scalars if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS else sample_scalars
             return LiveScanOutput(*fields, sampler(rows, _MAX_SCALAR_ELEMENTS))
         axis = 0 if port.stack else normalize_axis(port.axis, len(element_shape))
         if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS:
-            return LiveScanOutput(*fields, fold_elements(rows, size, _NUMBERS_PER_ELEMENT, axis))
+            return LiveScanOutput(*fields, reduce_elements(rows, size, _NUMBERS_PER_ELEMENT, axis))
         return LiveScanOutput(
             *fields,
             sample_elements(
-                rows, size, indices_per_line(count, _SAMPLE_LINES, _ELEMENTS_PER_LINE), _NUMBERS_PER_ELEMENT, axis
+                rows, size, plot_line_indices(count, _SAMPLE_LINES, _ELEMENTS_PER_LINE), _NUMBERS_PER_ELEMENT, axis
             ),
         )

@@ -91,7 +91,7 @@ class _EditTranslator:
             self._add_condition(self._outermost_loop(edit), bool(edit.new_value), edit)
         else:
             assert edit.value is not None
-            self._add_value(edit.value, edit)
+            self._add_value_edit(edit.value, edit)
 
     def _outermost_loop(self, edit: EditRecord) -> LoopPlan:
         """The loop of an edit, if it is entered only once."""
@@ -119,7 +119,7 @@ class _EditTranslator:
                 "what the body computes says that the loop ends there; change what it computes that from"
             )
 
-    def _add_value(self, value: Value, edit: EditRecord) -> None:
+    def _add_value_edit(self, value: Value, edit: EditRecord) -> None:
         loop = self._loop_at_boundary(edit)
         edge = None if loop is None else next((port for port in loop.loop.back_edges if port.param is value), None)
         invariant = None if loop is None else next((port for port in loop.loop.invariants if port.inner is value), None)
@@ -130,7 +130,7 @@ class _EditTranslator:
             return
         if not self._is_constant(value):
             raise NotExpressible(self._not_constant_message(value))
-        reader = next(self._readers_before(value, edit), None)
+        reader = next(self._earlier_readers(value, edit), None)
         if reader is not None:
             raise NotExpressible(f"{reader} has read it by then; go back to where nothing has, and set it there")
         self.edits.constants[value] = _edit_array(edit)
@@ -142,7 +142,7 @@ class _EditTranslator:
                 f"a file says what loop '{loop.loop.name}' begins with, and nothing of iteration {iteration}; go to"
                 " iteration 0 and set it there, or extract that iteration as a model of its own"
             )
-        reader = next(self._readers_after(value, loop), None)
+        reader = next(self._later_readers(value, loop), None)
         if reader is not None and any(port.inner is value for port in loop.loop.invariants):
             raise NotExpressible(f"{reader} reads it as well, after the loop; change what both are given")
         self.edits.initial_values[loop.loop, value] = _edit_array(edit)
@@ -169,7 +169,7 @@ class _EditTranslator:
 
     # -- earlier readers
 
-    def _readers_before(self, value: Value, edit: EditRecord) -> Iterator[str]:
+    def _earlier_readers(self, value: Value, edit: EditRecord) -> Iterator[str]:
         slot = self.plan.slot_of[value]
         loop_at_boundary = self._loop_at_boundary(edit)
         for pc in self._read_positions(slot):
@@ -182,7 +182,7 @@ class _EditTranslator:
                 if port.outer == slot and not is_recomputed and self._may_have_run(loop.enter, edit.position):
                     yield self._node_label(loop.enter)
 
-    def _readers_after(self, value: Value, loop: LoopPlan) -> Iterator[str]:
+    def _later_readers(self, value: Value, loop: LoopPlan) -> Iterator[str]:
         """Readers of a value after a loop: an invariant input shares the slot of the outer value."""
         slot = self.plan.slot_of[value]
         pcs = [

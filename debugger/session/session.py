@@ -709,7 +709,7 @@ class Session:
         [('half = x * 0.5', '1.0')]
         """
         state = self.controller
-        frame_state = read_frame(state.reader_of(frame).by_reference())
+        frame_state = read_frame(state.reader_of(frame).with_references())
         return list_source(
             state.symbols.pseudo_code, frame_state, state.breakpoints, str(which), running=not state.stop.done
         )

@@ -147,7 +147,7 @@ class LiveFrameReader(FrameInternals):
         #: One reference per tensor, so that its statistics are cached.
         self._refs: dict[object, TensorRef] = {}
 
-    def by_reference(self) -> LiveFrameReader:
+    def with_references(self) -> LiveFrameReader:
         return LiveFrameReader(self._timeline, self.index, self._session_lock, uses_references=True)
 
     # -- other loops and iterations
@@ -165,7 +165,7 @@ class LiveFrameReader(FrameInternals):
         return self._timeline.histories.entry_history(self.index)
 
     def history_reader(self) -> Callable[[], Evolution]:
-        return self._timeline.histories.entry_reader(self.index)
+        return self._timeline.histories.entry_history_reader(self.index)
 
     def boundary(self, iteration: int) -> FrameInternals:
         """The frame at an earlier boundary of this entry; valid until the next request."""
@@ -189,7 +189,7 @@ class LiveFrameReader(FrameInternals):
         for slot in slots:
             value = engine.peek(slot)
             if getattr(value, "nbytes", 0) >= REFERENCE_MIN_BYTES and is_large(value):
-                values.append(self._reference(slot, value, partial(engine.peek, slot), slot))
+                values.append(self._make_reference(slot, value, partial(engine.peek, slot), slot))
             else:
                 values.append(engine.value(slot))
         return values
@@ -201,14 +201,14 @@ class LiveFrameReader(FrameInternals):
             return loops.previous(index, k)
         slot = self.plan.edges[k].param if self.plan else -1
         peek = partial(loops.peek_previous, index, k)
-        return self._reference(("previous", k), value, partial(_read_only, peek), slot, before=1)
+        return self._make_reference(("previous", k), value, partial(_read_only_result, peek), slot, before=1)
 
     def scan_output(self, k: int) -> Any:
         value = self.engine.scans.output_so_far(self.index, k)
         if not self._uses_references or not is_large(value):
             return value.copy()
         read = partial(self.engine.scans.output_so_far, self.index, k)
-        return self._reference(("scan", k), value, partial(_read_only, read))
+        return self._make_reference(("scan", k), value, partial(_read_only_result, read))
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
         """See :class:`~...runtime.loop_view.FrameInternals`; of large elements only the newest, as a reference."""
@@ -221,9 +221,9 @@ class LiveFrameReader(FrameInternals):
         def read_newest() -> Any:
             return read_only_view(scans.view(index, k, 1)[2][-1])
 
-        return *fields, [self._reference(("tail", k), newest[-1], read_newest)]
+        return *fields, [self._make_reference(("tail", k), newest[-1], read_newest)]
 
-    def _reference(
+    def _make_reference(
         self, key: object, value: Array, find: Callable[[], Array], slot: int = -1, before: int = 0
     ) -> TensorRef:
         """The reference to a large value. ``slot``: its slot, -1: unknown; ``before``: number of iterations ago."""
@@ -251,7 +251,7 @@ class LiveFrameReader(FrameInternals):
             self._session_lock.read_lock.release()
 
 
-def _read_only(find: Callable[[], Array]) -> Array:
+def _read_only_result(find: Callable[[], Array]) -> Array:
     view: Array = read_only_view(find())
     return view
 

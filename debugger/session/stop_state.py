@@ -92,7 +92,7 @@ def read_stop(session: Session) -> StopState:
         controller.stop,
         controller.position,
         tuple(frames),
-        frames[-1] if ended is None or ended.loop is None else read_frame(ended.by_reference(), is_running=False),
+        frames[-1] if ended is None or ended.loop is None else read_frame(ended.with_references(), is_running=False),
         None if outputs is None else tuple(outputs.items()),
         tuple([_read_breakpoint(b, controller.symbols) for b in controller.breakpoints.in_order]),
         tuple([_read_branch(b, b is branch) for b in branches]),

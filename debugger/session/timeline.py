@@ -189,7 +189,7 @@ class Timeline:
     def resume(self) -> tuple[str, int]:
         """Run the engine until it stops, at the latest when a checkpoint is due."""
         self._resume_time = time.monotonic()
-        self.engine.on_tick = self._tick
+        self.engine.on_tick = self._stop_if_due
         try:
             return self.engine.resume()
         finally:
@@ -197,7 +197,7 @@ class Timeline:
             self.engine.clear_stops()
             self._run_seconds += time.monotonic() - self._resume_time
 
-    def _tick(self) -> None:
+    def _stop_if_due(self) -> None:
         """Called about every 10 ms while the engine runs."""
         self._on_tick()
         if (
@@ -240,7 +240,7 @@ class Timeline:
             return
         position = self.position
         nearest = self.current_branch.latest_checkpoint(position)
-        if (due or cheap) and nearest is not None and self._copy_too_expensive(nearest):
+        if (due or cheap) and nearest is not None and self._is_copy_too_expensive(nearest):
             self._checkpoint_due_seconds = self._run_seconds + CHECKPOINT_INTERVAL_SECONDS
             return
         if force or nearest is None or nearest.position != position:
@@ -256,7 +256,7 @@ class Timeline:
             CHECKPOINT_INTERVAL_SECONDS, self._checkpoint_cost_seconds / CHECKPOINT_MAX_TIME_SHARE
         )
 
-    def _copy_too_expensive(self, last: Checkpoint) -> bool:
+    def _is_copy_too_expensive(self, last: Checkpoint) -> bool:
         """Whether copying the carried values exceeds its share of the time since a checkpoint, or the memory limit:
         then re-execution from there is cheaper."""
         engine = self.engine
@@ -449,7 +449,7 @@ class Timeline:
             branch.append_edit(text)
         else:
             branch = self._append_branch(
-                Branch(self._next_number, branch, checkpoint.position, [text], checkpoint.position)
+                Branch(self._next_branch_number, branch, checkpoint.position, [text], checkpoint.position)
             )
             self.current_branch = branch
         self._add_checkpoint(checkpoint, 0.0)
@@ -465,14 +465,14 @@ class Timeline:
         if branch.parent is None or branch.fork is None:
             raise UsageError("nothing was set on this branch", expected="an edit")
         target = (
-            self._append_branch(branch.without_last_edit(self._next_number))
+            self._append_branch(branch.without_last_edit(self._next_branch_number))
             if branch.undo_checkpoints
             else branch.parent
         )
         self.go_to(branch.fork, target)
 
     @property
-    def _next_number(self) -> int:
+    def _next_branch_number(self) -> int:
         return max(branch.number for branch in self.branches) + 1
 
     def _append_branch(self, branch: Branch) -> Branch:
@@ -490,13 +490,13 @@ class Timeline:
             branch.fork for path in paths for branch in path if branch.parent is common and branch.fork is not None
         )
         for (left_position, left), (right_position, right) in zip(
-            self._boundaries(first, fork), self._boundaries(second, fork), strict=False
+            self._branch_boundaries(first, fork), self._branch_boundaries(second, fork), strict=False
         ):
             yield left, right
             if left_position != right_position or left.ended != right.ended:
                 return
 
-    def _boundaries(self, branch: Branch, start_position: Position) -> Iterator[tuple[Position, Boundary]]:
+    def _branch_boundaries(self, branch: Branch, start_position: Position) -> Iterator[tuple[Position, Boundary]]:
         """The boundaries of a branch and its ancestors from a position to the tip."""
         segments: list[tuple[Branch, Position, Position]] = []
         end = branch.tip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
-from .tensor_statistics import TensorRef, widen
+from .tensor_statistics import TensorRef, widen_elements
 
 #: Returns a mask of the matching elements of a part.
 ElementPredicate = Callable[[Array], Array]
@@ -17,7 +17,7 @@ ElementPredicate = Callable[[Array], Array]
 
 def is_not_finite(part: Array) -> Array:
     """Which elements are NaN or infinite."""
-    numbers = widen(part)
+    numbers = widen_elements(part)
     return ~np.isfinite(numbers) if numbers.dtype.kind == "f" else np.zeros(part.shape, bool)
 
 
@@ -39,16 +39,16 @@ def parse_predicate(text: str, dtype: np.dtype[Any]) -> ElementPredicate:
     number = _parse_number(operand, dtype)
     if sign:
         compare = _COMPARISON_UFUNCS[sign]
-        return lambda part: np.asarray(compare(widen(part), number))
+        return lambda part: np.asarray(compare(widen_elements(part), number))
     if number != number:
-        return lambda part: np.isnan(widen(part))
-    kind = widen(np.zeros(1, dtype)).dtype
+        return lambda part: np.isnan(widen_elements(part))
+    kind = widen_elements(np.zeros(1, dtype)).dtype
     if kind.kind != "f" or math.isinf(number):
-        return lambda part: np.asarray(widen(part) == number)
+        return lambda part: np.asarray(widen_elements(part) == number)
     #: The display rounds numbers; a number typed as displayed matches.
     tolerance = _rounding_tolerance(operand)
     rounded = float(np.asarray(number).astype(dtype).astype(np.float64)) if dtype.kind != "c" else number
-    return lambda part: (np.abs(widen(part) - number) <= tolerance) | (widen(part) == rounded)
+    return lambda part: (np.abs(widen_elements(part) - number) <= tolerance) | (widen_elements(part) == rounded)
 
 
 _COMPARISON_UFUNCS: dict[str, Callable[[Any, Any], Any]] = {

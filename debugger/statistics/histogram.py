@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ...runtime.graph import Array
-from .tensor_statistics import TensorStatistics, widen
+from .tensor_statistics import TensorStatistics, widen_elements
 
 
 class Histogram:
@@ -33,7 +33,7 @@ class Histogram:
     def add(self, part: Array) -> None:
         """Count the next elements."""
         bins = len(self.counts)
-        numbers = widen(part)
+        numbers = widen_elements(part)
         if numbers.dtype.kind == "f" and not math.isfinite(float(np.abs(numbers).max(initial=0))):
             numbers = numbers[np.isfinite(numbers)]
         if self._integer_min is not None and self._integer_range:

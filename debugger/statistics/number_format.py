@@ -20,7 +20,7 @@ class NumberFormat(StrEnum):
     BITS = "bits"
 
     @property
-    def following(self) -> NumberFormat:
+    def next_format(self) -> NumberFormat:
         formats = list(NumberFormat)
         return formats[(formats.index(self) + 1) % len(formats)]
 

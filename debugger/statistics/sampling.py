@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime.graph import Array
-from .tensor_statistics import widen
+from .tensor_statistics import widen_elements
 
 #: The most numbers that are all read, which takes some milliseconds.
 EXHAUSTIVE_MAX_NUMBERS = 1 << 22
@@ -62,7 +62,7 @@ def sample_elements(
     )
 
 
-def fold_elements(elements: Array, size: int, max_numbers: int, axis: int = 0) -> ElementSample:
+def reduce_elements(elements: Array, size: int, max_numbers: int, axis: int = 0) -> ElementSample:
     """Reduce each element of ``[count, *element shape]`` to at most ``max_numbers`` parts, and each part to its number
     of the largest magnitude."""
     starts = spaced_indices(size, max_numbers, first=True)
@@ -71,7 +71,7 @@ def fold_elements(elements: Array, size: int, max_numbers: int, axis: int = 0) -
     for start in range(0, len(elements), step):
         block = elements[start : start + step]
         flat = np.moveaxis(block, axis + 1, 1).reshape(len(block), size) if axis else block.reshape(len(block), size)
-        blocks.append(np.array(flat) if len(starts) == size else segment_extremes(widen(flat), starts))
+        blocks.append(np.array(flat) if len(starts) == size else segment_extremes(widen_elements(flat), starts))
     return ElementSample(len(elements), size, np.arange(len(elements)), np.concatenate(blocks), starts, True)
 
 
@@ -103,11 +103,11 @@ def sample_scalars(elements: Array, max_numbers: int) -> ElementSample:
     return ElementSample(count, 1, indices, np.array(_flat_view(elements)[indices]).reshape(-1, 1), start, False)
 
 
-def fold_scalars(elements: Array, max_numbers: int) -> ElementSample:
+def reduce_scalars(elements: Array, max_numbers: int) -> ElementSample:
     """Reduce scalars to at most ``max_numbers``: the minimum and the maximum of each part."""
     if elements.size <= max_numbers:
         return sample_scalars(elements, max_numbers)
-    numbers = widen(np.asarray(_flat_view(elements)[:]))
+    numbers = widen_elements(np.asarray(_flat_view(elements)[:]))
     starts = spaced_indices(elements.size, max_numbers // 2, first=True)
     with np.errstate(all="ignore"):
         rows = np.stack([ufunc.reduceat(numbers, starts) for ufunc in (np.minimum, np.maximum)], axis=1)
@@ -119,7 +119,7 @@ def _flat_view(elements: Array) -> Array:
     return elements.reshape(-1) if elements.flags.c_contiguous else elements.flat  # type: ignore[return-value]
 
 
-def indices_per_line(count: int, lines: int, each: int) -> npt.NDArray[np.int64]:
+def plot_line_indices(count: int, lines: int, each: int) -> npt.NDArray[np.int64]:
     """Indices for a plot of ``lines`` lines: at most ``each`` of the indices that share a line."""
     step = max(1, math.ceil(count / max(lines, 1)))
     if step <= each:

@@ -21,7 +21,7 @@ CHUNK_ELEMENTS = 1 << 16
 _NON_NUMERIC_KINDS = "OUSTb"
 
 
-def widen(part: Array) -> Array:
+def widen_elements(part: Array) -> Array:
     """Convert elements to a type in which NumPy computes: complex numbers to magnitudes, low-bit types to int64."""
     kind = part.dtype.kind
     if kind == "c":
@@ -87,7 +87,7 @@ def absolute_differences(before: Array, after: Array) -> tuple[Array, Array]:
         if before.dtype.kind in _NON_NUMERIC_KINDS or after.dtype.kind in _NON_NUMERIC_KINDS:
             return np.where(equal, 0.0, 1.0), equal
         if _is_integer(before) and _is_integer(after):
-            return _integer_distance(widen(before), widen(after)), equal
+            return _integer_distance(widen_elements(before), widen_elements(after)), equal
         x, y = _as_float64(before), _as_float64(after)
         equal = equal | (np.isnan(x) & np.isnan(y))
         return np.where(equal, 0.0, np.abs(y - x)), equal
@@ -317,15 +317,15 @@ def _accumulate_range(
     start: int,
     stop: int,
 ) -> None:
-    def alone(array: Array) -> None:
+    def accumulate_statistics(array: Array) -> None:
         accumulate(_flat_range(array, start, stop), statistics)
 
-    def both(array: Array) -> None:
+    def accumulate_change(array: Array) -> None:
         assert before is not None
         part = _flat_range(array, start, stop)
         before.with_array(lambda old: accumulate(part, statistics, _flat_range(old, start, stop), change))
 
-    tensor.with_array(alone if before is None else both)
+    tensor.with_array(accumulate_statistics if before is None else accumulate_change)
 
 
 def _flat_range(array: Array, start: int, stop: int) -> Array:

@@ -38,13 +38,13 @@ class CaseExecutor:
         self._needs_debugger = False
         self._oracle: Oracle | None = None
         try:
-            self._open(job.open() if model is None else model)
+            self._create_runners(job.open() if model is None else model)
         except UsageError:
             raise
         except (LoopdbgError, MemoryError) as error:
             self._open_error = _error_text(error)
 
-    def _open(self, model: Model) -> None:
+    def _create_runners(self, model: Model) -> None:
         spec = self._job.spec
         self._measure_set: MeasureSet | None = None
         self._debug_runner: DebugRunner | None = None
@@ -174,10 +174,10 @@ class CaseExecutor:
             outcome = examiner.run(case.inputs)
             outputs = examiner.outputs
         if outcome.status is Status.OK and (case.expected or self._oracle is not None):
-            self._compare(name, case, outcome, outputs)
+            self._compare_outputs(name, case, outcome, outputs)
         return outcome
 
-    def _compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+    def _compare_outputs(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         from .oracles import first_mismatch
 
         mismatch = first_mismatch(outputs, case.expected)

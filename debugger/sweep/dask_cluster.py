@@ -125,7 +125,7 @@ class DaskCluster:
         try:
             self._check_versions()
             self._ships_files = not all(self._client.run(_has_files, [_file_sizes(job) for job in jobs]).values())
-            self._sendable_jobs = [self._sendable(job) for job in jobs]
+            self._sendable_jobs = [self._sendable_job(job) for job in jobs]
         except BaseException:
             self.close()
             raise
@@ -135,7 +135,7 @@ class DaskCluster:
     def _connect(self, address: str, processes: int) -> Any:
         package = self._package
         if address == "local":
-            self._local = _local_cluster(package, max(processes, 1))
+            self._local = _start_local_cluster(package, max(processes, 1))
             return package.Client(self._local)
         try:
             return package.Client(address, timeout=_CONNECT_TIMEOUT_SECONDS)
@@ -157,7 +157,7 @@ class DaskCluster:
             self._local.close()
 
     def _check_versions(self) -> None:
-        versions = self._client.run(_version)
+        versions = self._client.run(_worker_version)
         if not versions:
             raise UsageError("the cluster has no workers; start some, or wait until they have come")
         own = version_text()
@@ -165,7 +165,7 @@ class DaskCluster:
         if other is not None:
             raise UsageError(f"worker {other[0]} has {other[1]}, and this is {own}: rows need not be the same")
 
-    def _sendable(self, job: SweepJob) -> Any:
+    def _sendable_job(self, job: SweepJob) -> Any:
         if not self._ships_files:
             return _with_absolute_paths(job)
         carried = _with_absolute_paths(job).with_file_contents()
@@ -232,7 +232,7 @@ class DaskCluster:
         yield RowBatch(task.job, 1, rows)
 
 
-def _local_cluster(package: Any, workers: int) -> Any:
+def _start_local_cluster(package: Any, workers: int) -> Any:
     """Start a cluster of threads, each with a separate process for its cases.
 
     Access to a port of a scheduler or worker allows code execution. Within one process they need no ports. Dask always
@@ -285,5 +285,5 @@ def _has_files(files: Sequence[dict[str, int]]) -> bool:
     )
 
 
-def _version() -> str:
+def _worker_version() -> str:
     return version_text()

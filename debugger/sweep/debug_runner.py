@@ -88,14 +88,14 @@ class DebugRunner:
             frame = session.frame
             measured |= self._measures.evaluate(frame.index, frame, frame.history)
             stop = session.continue_()
-        outcome = self._outcome(session, stop)
+        outcome = self._case_outcome(session, stop)
         if session.done and self._measures.in_main:
             main = session.frames[0]
             measured |= self._measures.evaluate(MAIN_GRAPH, main, main.history)
         outcome.measured = measured
         return outcome
 
-    def _outcome(self, session: Session, stop: Stop) -> CaseOutcome:
+    def _case_outcome(self, session: Session, stop: Stop) -> CaseOutcome:
         totals = _session_totals(session, _STOPPED_BY.get(stop.reason))
         if stop.done:
             self.outputs = outputs = session.outputs or {}

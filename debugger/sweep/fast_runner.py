@@ -112,7 +112,7 @@ class FastRunner:
                     event, index = self._resume()
                     if self.observer is not None:
                         self.observer.finish(event)
-                    return self._outcome(event, index)
+                    return self._case_outcome(event, index)
                 return self._run_measured(self._measures)
             finally:
                 engine.on_tick = None
@@ -147,7 +147,7 @@ class FastRunner:
             if event not in ("boundary", "node"):
                 coverage.finish(event, index)
 
-    def _outcome(self, event: str, index: int) -> CaseOutcome | None:
+    def _case_outcome(self, event: str, index: int) -> CaseOutcome | None:
         engine = self._engine
         if event == "end":
             self.outputs = outputs = engine.results()
@@ -183,7 +183,7 @@ class FastRunner:
             if event != "boundary":
                 break
             measured |= measures.evaluate(index, Frame(engine, index))
-        outcome = self._outcome(event, index)
+        outcome = self._case_outcome(event, index)
         if outcome is not None and event == "end" and measures.in_main:
             measured |= measures.evaluate(MAIN_GRAPH, Frame(engine, MAIN_GRAPH))
         if outcome is not None:

@@ -54,11 +54,11 @@ class MeasureSet:
                 value = expression.evaluate(scope)
             except NoValueError:
                 value = None
-            numbers[index, k] = None if value is None else _scalar(expression.text, value)
+            numbers[index, k] = None if value is None else _as_scalar(expression.text, value)
         return numbers
 
 
-def _scalar(text: str, value: Any) -> float:
+def _as_scalar(text: str, value: Any) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind in "OUSc":
         kind = f"{array.dtype.name} {list(array.shape)}"

@@ -27,7 +27,7 @@ from ..compare.running.map_inputs import map_inputs
 from ..compare.running.sides import ModelSide
 from ..compare.running.value_comparison import Tolerance, compare
 from ..peers.command_template import COMMAND_USAGE
-from ..peers.process import PEERS, LoadedModel, Peer, PeerError, is_peer
+from ..peers.process import PEERS, LoadedModel, Peer, PeerError, is_peer_name
 from ..reference.array_files import read_npz, read_test_outputs
 from .cases import Case
 from .job import MAIN_GRAPH, SweepJob
@@ -58,7 +58,7 @@ class Oracle(ABC):
         """Whether the other side fails on a case as well; False: it does not, or cannot run it."""
         return False
 
-    def hurry(self) -> AbstractContextManager[None]:
+    def shortened_timeout(self) -> AbstractContextManager[None]:
         """In this block a runtime is given up soon, compared with its longest run so far."""
         return nullcontext()
 
@@ -72,7 +72,7 @@ def check_oracle(text: str) -> None:
     Raises:
         UsageError: it is neither an installed runtime nor a file or folder.
     """
-    if is_peer(text):
+    if is_peer_name(text):
         Peer(text)
     elif not Path(text).exists():
         raise UsageError(
@@ -89,7 +89,7 @@ def create_oracle(model: Model, job: SweepJob) -> Oracle:
         ModelError: the model cannot be opened.
     """
     text = job.spec.against
-    if is_peer(text):
+    if is_peer_name(text):
         return _RuntimeOracle(model, text, job)
     if Path(text).is_dir():
         return _ExpectedOutputsOracle(model, Path(text), job)
@@ -188,8 +188,8 @@ class _RuntimeOracle(Oracle):
         elif self._peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
             raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino", name=model.name)
 
-    def hurry(self) -> AbstractContextManager[None]:
-        return self._peer.hurry()
+    def shortened_timeout(self) -> AbstractContextManager[None]:
+        return self._peer.shortened_timeout()
 
     def close(self) -> None:
         self._peer.close()

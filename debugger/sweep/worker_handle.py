@@ -163,11 +163,11 @@ class WorkerProcess:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        self.last_stderr_line = self._last_line()
+        self.last_stderr_line = self._last_log_line()
         self._log.close()
         return _exit_status_text(status)
 
-    def _last_line(self) -> str:
+    def _last_log_line(self) -> str:
         self._log.seek(0)
         lines = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         return " ".join(lines[-1].split())[:300] if lines else ""

@@ -126,7 +126,7 @@ class ILoopWriter:
         for output in loop.last_values:
             self._write_last_value(output)
         for scan in loop.scan_outputs:
-            self._write_scan(scan)
+            self._write_scan_output(scan)
 
     def _check_supported(self) -> None:
         loop, rule = self.loop, self.ending
@@ -157,13 +157,13 @@ class ILoopWriter:
         return (
             None
             if rule.trip_count_value is None
-            else self._normalize_count(self.scope.tensor_of(rule.trip_count_value))
+            else self._normalize_trip_count(self.scope.tensor_of(rule.trip_count_value))
         )
 
     def _integer_constant(self, number: int) -> ScriptTensor:
         return self.layers.constant_tensor(np.array(number, _INT64))
 
-    def _normalize_count(self, count: ScriptTensor) -> ScriptTensor | None:
+    def _normalize_trip_count(self, count: ScriptTensor) -> ScriptTensor | None:
         endless = self.loop.minus_one_is_no_limit
         if count.array is not None:
             number = int(count.array.reshape(-1)[0])
@@ -201,11 +201,11 @@ class ILoopWriter:
             flag = carried.output
         if reader is not None:
             self.layers.result_name = f"{reader.name}_shaped"
-            self.scope.tensors[reader] = self._shape_scalar(flag, reader)
+            self.scope.tensors[reader] = self._reshape_to_declared(flag, reader)
         if rule.condition_decides or rule.initial_condition is not True:
             self.code.add_line(f"{self.name}.add_trip_limit({self.layers.tensor_name(flag)}, trt.TripLimit.WHILE)")
 
-    def _shape_scalar(self, x: ScriptTensor, value: Value) -> ScriptTensor:
+    def _reshape_to_declared(self, x: ScriptTensor, value: Value) -> ScriptTensor:
         """One element, in the shape that the body declares for it."""
         shape = value.type.shape if isinstance(value.type, TensorType) else None
         return self.layers.reshape(x, (1,) * len(shape)) if shape else x
@@ -243,7 +243,7 @@ class ILoopWriter:
     def _write_iteration_number(self) -> ScriptTensor | None:
         """The iteration number, if it is used: TensorRT has none."""
         value = self.loop.iteration if self.loop.iteration in self.values_read else None
-        if value is None and not self._slices_by_number:
+        if value is None and not self._slices_by_iteration_number:
             return None
         dtype = value.type.dtype if value is not None and isinstance(value.type, TensorType) else None
         name = "iteration" if value is None else value.name
@@ -257,13 +257,13 @@ class ILoopWriter:
             self.layers.iteration_numbers[counter.output.code] = (self.name, int(trips))
         if value is not None:
             self.layers.result_name = f"{name}_shaped"
-            self.scope.tensors[value] = self._shape_scalar(counter.output, value)
+            self.scope.tensors[value] = self._reshape_to_declared(counter.output, value)
         return counter.output
 
     # -- inputs
 
     @property
-    def _slices_by_number(self) -> bool:
+    def _slices_by_iteration_number(self) -> bool:
         """Whether to slice by iteration number: the condition needs the slices, and kWHILE allows no iterators."""
         return self.ending.condition_decides and bool(condition_slice(self.loop).all_slices)
 
@@ -289,7 +289,7 @@ class ILoopWriter:
         is_single = port.part_size == 1 or port.drop_axis
         trips = None if self.trip_count is None else self.trip_count.array
         backward = first == length - 1 and (step == -1 or count == 1 == length) and port.stride < 0
-        if is_single and count == length and not self._slices_by_number:
+        if is_single and count == length and not self._slices_by_iteration_number:
             if first == 0 and step >= 0:
                 return outer, axis, False
             # A reverse iterator begins at the last trip, not at the last element.
@@ -306,7 +306,7 @@ class ILoopWriter:
     ) -> None:
         self.code.add_comment(f"sliced input: {port.inner.name} of {port.outer.name}, axis {axis}")
         self.layers.result_name = port.inner.name
-        if self._slices_by_number and number is not None:
+        if self._slices_by_iteration_number and number is not None:
             part = self.layers.gather(source, number, axis)
         else:
             shape = source.shape[:axis] + source.shape[axis + 1 :]
@@ -380,7 +380,7 @@ class ILoopWriter:
         assert limit is not None
         return limit, is_padded
 
-    def _write_scan(self, scan: ScanOutput) -> None:
+    def _write_scan_output(self, scan: ScanOutput) -> None:
         result = self.scope.tensor_of(scan.result)
         length, is_padded = self._scan_length(scan)
         count = -1 if length.array is None else int(length.array)

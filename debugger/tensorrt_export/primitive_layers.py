@@ -340,7 +340,7 @@ class TensorRTLayers:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def hoisted(
+    def run_hoisted_step(
         self,
         step: IterationFunction,
         iteration: ScriptTensor,

@@ -54,9 +54,9 @@ class ConditionEvidence:
         self._edges = {edge.param: edge for edge in loop.back_edges}
         self._results = {edge.result: edge for edge in loop.back_edges}
         self._body_values = {value for node in nodes for value in node.outputs if value is not None}
-        self.recent = self._complete_recent(recent)
+        self.recent = self._complete_recent_boundaries(recent)
 
-    def _complete_recent(self, recent: RecentBoundaries) -> list[Mapping[str, Any]]:
+    def _complete_recent_boundaries(self, recent: RecentBoundaries) -> list[Mapping[str, Any]]:
         """The given boundaries, completed with what the frame knows of the last two."""
         frame = self.frame
         if not frame.at_boundary:
@@ -107,13 +107,13 @@ class ConditionEvidence:
         """The result of a decision; None if unknown."""
         is_known, data = self.value_of(decision.value)
         if is_known:
-            return _truth(data)
+            return _as_truth(data)
         if isinstance(decision, DecidingComparison):
             (left_known, left), (right_known, right) = self.value_of(decision.left), self.value_of(decision.right)
             if not (left_known and right_known):
                 return None
             with np.errstate(all="ignore"):
-                return _truth(_COMPARISON_UFUNCS[decision.sign](left, right))
+                return _as_truth(_COMPARISON_UFUNCS[decision.sign](left, right))
         if isinstance(decision, NegatedDecision):
             inner = self.truth_of(decision.operand)
             return None if inner is None else not inner
@@ -131,7 +131,7 @@ class ConditionEvidence:
     def taken_branch(self, decision: ConditionalDecision) -> Decision | None:
         """The decision of the branch that an If took; None if its condition is unknown."""
         is_known, data = self.value_of(decision.condition)
-        truth = _truth(data) if is_known else None
+        truth = _as_truth(data) if is_known else None
         return None if truth is None else decision.then_decision if truth else decision.else_decision
 
     # -- the iterations before it
@@ -141,7 +141,7 @@ class ConditionEvidence:
         is_known, data = self.value_of(value)
         return np.asarray(data).dtype if is_known and not isinstance(data, list | tuple) and data is not None else None
 
-    def series(self, value: Value) -> list[float]:
+    def number_series(self, value: Value) -> list[float]:
         """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is not one number."""
         numbers: list[float] = []
         for k in reversed(range(len(self.recent))):
@@ -199,6 +199,6 @@ def as_number(data: Any) -> float | None:
     return int(element) if "int" in array.dtype.name else float(element)
 
 
-def _truth(data: Any) -> bool | None:
+def _as_truth(data: Any) -> bool | None:
     array = np.asarray(data)
     return bool(array.reshape(-1)[0]) if array.size == 1 else None

@@ -274,7 +274,7 @@ class _TerminationAnalysis:
             self.ended,
             truth,
             self.condition_slice,
-            tuple(self._steps(self.loop.body)) if body else (),
+            tuple(self._deciding_nodes(self.loop.body)) if body else (),
             sides,
             tuple(self._condition_inputs()) if self.deciding_value is not None else (),
             trips,
@@ -391,7 +391,7 @@ class _TerminationAnalysis:
             sign = node.sign if wanted else NEGATED_SIGN[node.sign]
             heading = None
             if self.ended is None and self.iteration and holds is wanted:
-                left, right = (self.evidence.series(side) for side in (node.left, node.right))
+                left, right = (self.evidence.number_series(side) for side in (node.left, node.right))
                 count = min(len(left), len(right))
                 names = (self.formatter.operand(node.left, bare=True), self.formatter.operand(node.right, bare=True))
                 dtype = self.evidence.dtype_of(node.left) or self.evidence.dtype_of(node.right)
@@ -564,7 +564,7 @@ class _TerminationAnalysis:
 
     # -- the slice
 
-    def _steps(self, graph: Graph) -> Iterator[DecidingNode]:
+    def _deciding_nodes(self, graph: Graph) -> Iterator[DecidingNode]:
         """The nodes of the slice in execution order, without those of branches not taken."""
         slice_nodes = set(self.condition_slice.nodes)
         for node in graph.nodes:
@@ -574,7 +574,7 @@ class _TerminationAnalysis:
             if isinstance(node, If):
                 text = self._if_text(node)
                 for branch in self._taken_branches(node):
-                    yield from self._steps(branch)
+                    yield from self._deciding_nodes(branch)
             output = next((value for value in node.outputs if value is not None), None)
             is_known, value = (False, None) if output is None else self.evidence.value_of(output)
             yield DecidingNode(node, text, value, is_known, self.code_lines.describe_node(node))

@@ -469,7 +469,7 @@ def extrapolate(
         steps = left[-1] - left[-2], right[-1] - right[-2]
         moving = left if steps[0] else right
         if _is_slowing(moving) and moving[-2]:
-            factors = _last_factor(left), _last_factor(right)
+            factors = _last_growth_factor(left), _last_growth_factor(right)
             return [(left[-1] * factors[0] ** k, right[-1] * factors[1] ** k) for k in offsets]
     return [(left[-1] + steps[0] * k, right[-1] + steps[1] * k) for k in offsets]
 
@@ -484,7 +484,7 @@ def _growth_factor(side: Sequence[float], rate: float) -> float:
     return 1.0 if len(set(side)) == 1 else rate
 
 
-def _last_factor(side: Sequence[float]) -> float:
+def _last_growth_factor(side: Sequence[float]) -> float:
     return side[-1] / side[-2] if side[-2] else 1.0
 
 

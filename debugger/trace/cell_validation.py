@@ -28,21 +28,21 @@ def validate_real_number(cell: Any) -> int | float:
     return number
 
 
-def string(cell: Any) -> str:
+def validate_string(cell: Any) -> str:
     """A text."""
     if type(cell) is not str:
         raise ValueError(f"{_cell_repr(cell)} is not a text")
     return cell
 
 
-def optional(read: Callable[[Any], _Read], cell: Any) -> _Read | None:
+def read_optional(read: Callable[[Any], _Read], cell: Any) -> _Read | None:
     """The cell read by ``read``; None for NULL."""
     return None if cell is None else read(cell)
 
 
 def shape(cell: Any) -> tuple[int, ...]:
     """A shape: ``[2,3]``."""
-    dims = json.loads(string(cell))
+    dims = json.loads(validate_string(cell))
     if not isinstance(dims, list):
         raise ValueError(f"{_cell_repr(cell)} is no shape")
     return tuple(integer(dim) for dim in dims)
@@ -50,7 +50,7 @@ def shape(cell: Any) -> tuple[int, ...]:
 
 def outer_iterations(cell: Any, depth: int) -> tuple[int, ...]:
     """The iterations of the enclosing loops of an entry: ``3/7``."""
-    parts = string(cell).split("/") if cell else []
+    parts = validate_string(cell).split("/") if cell else []
     if len(parts) != depth or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"{_cell_repr(cell)} does not tell the iterations of {depth} loops around")
     return tuple(integer(int(part)) for part in parts)

@@ -19,7 +19,7 @@ from ...runtime.frontends import SQLITE_MAGIC
 from ...runtime.graph.value_encoding import decode_value
 from ...runtime.safe_file_reading import open_regular_file
 from . import queries
-from .cell_validation import optional, shape, string
+from .cell_validation import read_optional, shape, validate_string
 from .schema import APPLICATION_ID, SCHEMA_VERSION, TABLE_NAMES
 
 #: Size of the cache of decoded values that other rows refer to.
@@ -181,7 +181,7 @@ class TraceDatabase:
     def _value_type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
         if number not in self._types:
             for id_, dtype, dims in queries.types(self.rows):
-                self._types[id_] = string(dtype), optional(shape, dims)
+                self._types[id_] = validate_string(dtype), read_optional(shape, dims)
         if number not in self._types:
             raise self.damage_error(f"there is no type {number}")
         return self._types[number]

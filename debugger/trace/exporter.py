@@ -17,7 +17,7 @@ from ..export_formats.npz import NpzWriter
 from ..export_formats.safetensors import SafetensorsWriter
 from ..export_formats.spreadsheet_csv import row_writer
 from . import queries
-from .cell_validation import integer, optional, validate_real_number
+from .cell_validation import integer, read_optional, validate_real_number
 from .probes import PortKind
 from .queries import BoundaryFilter
 from .trace_store import RecordedLoop, TraceStore
@@ -191,7 +191,7 @@ class _ColumnCells:
             return [""] if self._is_number or self._holds_text else [""] * len(_STATISTICS_COLUMNS)
         self._next_row = next(self._rows, None)
         try:
-            number, *statistics = (optional(validate_real_number, cell) for cell in row[5:10])
+            number, *statistics = (read_optional(validate_real_number, cell) for cell in row[5:10])
             if integer(row[10]) > 1:
                 number = self._trace.value(*row[1:5]).item()
         except ValueError as error:

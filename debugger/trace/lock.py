@@ -31,12 +31,12 @@ class TraceLock:
                     message = f"{trace}: another run is being recorded there; wait for its end, or give another name"
                     raise UsageError(message, name=str(trace), expected="a trace that no run records") from None
                 # The file system does not support locks.
-            if self._is_current():
+            if self._is_at_path():
                 return
             # The previous holder deleted the file meanwhile.
             self._release()
 
-    def _is_current(self) -> bool:
+    def _is_at_path(self) -> bool:
         with contextlib.suppress(OSError):
             return os.path.samestat(os.fstat(self._file), os.stat(self._path))
         return False

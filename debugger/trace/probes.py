@@ -183,12 +183,12 @@ class _ProbeFinder:
                 )
         entry = [
             Probe(self.next_port(), PortKind.CAPTURE, value.name, self.plan.slot_of[value], value)
-            for value in captures(self.plan, loop)
+            for value in loop_captures(self.plan, loop)
         ]
         return ProbeSet(loop.index, tuple(boundary), tuple(iteration), tuple(entry))
 
 
-def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
+def loop_captures(plan: Plan, loop: LoopPlan) -> list[Value]:
     """Values of enclosing graphs that the loop or its body reads, except constants and model inputs.
 
     Initial values of back edges are excluded: they are the carried values of iteration 0.

@@ -258,16 +258,16 @@ def boundaries(
     if any_of:
         condition += f" AND ({' OR '.join(f'({alternative.sql_condition(parameters)})' for alternative in any_of)})"
     sql = f"SELECT b.id, {_ID}, b.entry, {_ITERATION}, b.condition, b.ended, t.value FROM {_BOUNDARIES}"
-    rows = ask(f"{sql} WHERE {condition} {_order(filter_, newest_first)}", *parameters)
-    return _in_order(rows, newest_first)
+    rows = ask(f"{sql} WHERE {condition} {_order_clause(filter_, newest_first)}", *parameters)
+    return _rows_in_order(rows, newest_first)
 
 
-def _order(filter_: BoundaryFilter, newest_first: bool) -> str:
+def _order_clause(filter_: BoundaryFilter, newest_first: bool) -> str:
     # An index has this order. With t.key in it, which rises within a run anyway, SQLite would sort all rows.
     return f"ORDER BY {'b.id' if filter_.entry is None else 'b.iteration'}{' DESC' if newest_first else ''}"
 
 
-def _in_order(rows: Iterable[Row], newest_first: bool) -> Iterator[Row]:
+def _rows_in_order(rows: Iterable[Row], newest_first: bool) -> Iterator[Row]:
     """Rows without their first column, the run; with the newest first, each run is reversed."""
     if not newest_first:
         return (row[1:] for row in rows)
@@ -320,15 +320,15 @@ def values_at_boundaries(
     """Values of a port at matching boundaries, in order of time."""
     parameters: list[Any] = [port]
     condition = filter_.sql_condition(parameters)
-    sql = f"SELECT b.id, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {condition} {_order(filter_, newest_first)}"
-    return _in_order(ask(sql, *parameters), newest_first)
+    sql = f"SELECT b.id, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {condition} {_order_clause(filter_, newest_first)}"
+    return _rows_in_order(ask(sql, *parameters), newest_first)
 
 
 def newest_values(ask: Execute, port: int | None, entry: int, iteration: int, count: int) -> Iterable[Row]:
     """The last values of an entry up to a boundary, except at its first boundary; newest first."""
     where = f"b.entry = ?2 AND b.iteration <= ?3 AND {_ITERATION} BETWEEN 1 AND ?3 ORDER BY b.iteration DESC"
     rows = ask(f"SELECT b.id, {_VALUE_COLUMNS} FROM {_VALUES} WHERE {where}", port, entry, iteration)
-    return itertools.islice(_in_order(rows, newest_first=True), count)
+    return itertools.islice(_rows_in_order(rows, newest_first=True), count)
 
 
 def statistics_until(ask: Execute, port: int, entry: int, iteration: int) -> Iterable[Row]:
@@ -370,7 +370,7 @@ def checkpoint_parts(ask: Execute, checkpoint: int, loop: int) -> Iterable[Row]:
     return ask(f"SELECT role, type, data FROM checkpoint_part WHERE {where}", checkpoint, loop)
 
 
-def checkpoint_scans(ask: Execute, loop: int, around: str, scan: int) -> Iterable[Row]:
+def checkpoint_scan_elements(ask: Execute, loop: int, around: str, scan: int) -> Iterable[Row]:
     """type, data, count."""
     where = "loop = ? AND around = ? AND scan = ? ORDER BY first"
     return ask(f"SELECT type, data, count FROM checkpoint_scan WHERE {where}", loop, around, scan)
@@ -389,7 +389,7 @@ def delete_checkpoints(ask: Execute, until: int) -> None:
     list(ask("DELETE FROM checkpoint_part WHERE checkpoint <= ?", until))
 
 
-def delete_scans(ask: Execute, loop: int) -> None:
+def delete_unused_scan_elements(ask: Execute, loop: int) -> None:
     """Delete the scan elements of the entries of a loop without a checkpoint."""
     states = (state for (state_text,) in ask("SELECT state FROM checkpoint") for state in json.loads(state_text))
     used = {state["around"] for state in states if state["loop"] == loop}

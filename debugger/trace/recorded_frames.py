@@ -66,7 +66,7 @@ class RecordedFrameReader:
         """Itself: a recording stays as it is."""
         return self
 
-    def by_reference(self) -> RecordedFrameReader:
+    def with_references(self) -> RecordedFrameReader:
         """Itself: values are read from the file."""
         return self
 
@@ -151,7 +151,7 @@ class RecordedFrameReader:
             full = np.full((len(rows) if len(table) else 0, 4), EMPTY_VALUE)
             full[np.searchsorted(rows, iterations)] = table
             numbers.append(full)
-        return tracked.evolution(bucket_rows(rows, numbers, [tensor for _, _, tensor in series]))
+        return tracked.evolution(build_history_view(rows, numbers, [tensor for _, _, tensor in series]))
 
     def history_reader(self) -> Callable[[], Evolution]:
         return lambda: self.evolution
@@ -405,9 +405,9 @@ class RecordedValues:
         index, name = self._graph_index, value.name
         if value in index.graph.inputs:
             inputs = index.inputs if name in index.inputs else index.graph.defaults
-            return (True, _copy(inputs[name])) if name in inputs else NOT_FOUND
+            return (True, _copy_value(inputs[name])) if name in inputs else NOT_FOUND
         if self._frame.model_ended and name in index.outputs:
-            return True, _copy(index.outputs[name])
+            return True, _copy_value(index.outputs[name])
         return self._read_child_input(value)
 
     def _read_child_input(self, value: Value) -> Lookup:
@@ -530,7 +530,7 @@ def _union_of_iterations(series: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray
     return np.unique(np.concatenate(series))
 
 
-def _copy(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
 
@@ -544,7 +544,9 @@ def _one_element_shape(value: Value) -> tuple[int, ...]:
     return (1,) if shape is not None and len(shape) == 1 else ()
 
 
-def bucket_rows(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], flags: Sequence[bool]) -> HistoryView:
+def build_history_view(
+    origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], flags: Sequence[bool]
+) -> HistoryView:
     """Return the view that an engine would have recorded: each series has rows ``[rows, norm smallest largest mean]``;
     a side has an empty first row. ``origin``: the iteration of the first row, or those of all rows."""
     rows = max((len(array) for array in numbers), default=0)

@@ -198,14 +198,14 @@ class Recorder(EngineHook):
 
     # -- in the run's thread
 
-    def _attach(self, engine: Engine) -> None:
+    def _attach_engine(self, engine: Engine) -> None:
         self._engine = engine
         self._clock_offset = time.perf_counter() - engine.monitor.clock() - self._start_time
         if self._checkpoint_saver is None:
             for loop in self._loops:
                 loop.start_record(engine, self._pass_on_copied_rows, self._lock)
 
-    def _detach(self) -> None:
+    def _detach_engine(self) -> None:
         if self._engine is None:
             return
         with self._lock:
@@ -367,7 +367,7 @@ class Recorder(EngineHook):
         while parts:
             part = parts.pop()
             yield WriteTransaction(
-                [*(_make_batch(loop, pending, self._every) for loop, pending in part.loops), *part.traced],
+                [*(_make_boundary_batch(loop, pending, self._every) for loop, pending in part.loops), *part.traced],
                 part.entries,
                 part.deferred_writes,
             )
@@ -478,7 +478,7 @@ class ResumedRecorder(Recorder):
             self._checkpoint_saver.resume_from(position.loop_states)
 
 
-def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries, step: int) -> BoundaryBatch:
+def _make_boundary_batch(loop: _LoopProbes, pending: _PendingBoundaries, step: int) -> BoundaryBatch:
     columns: dict[int, list[Any]] = {}
     ids, entries, iterations, conditions, times, values = zip(*pending.rows, strict=True)
     count = len(ids)

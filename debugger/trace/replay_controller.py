@@ -163,7 +163,7 @@ class ReplayController(Controller):
     def run_to(self, target: BoundaryRef | None) -> Stop:
         """Go forward to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
         current = 0 if self.boundary is None else self.boundary.id
-        if self.search_hit(BoundaryFilter(after=current, before=None if target is None else target.id + 1)):
+        if self.go_to_hit(BoundaryFilter(after=current, before=None if target is None else target.id + 1)):
             return self.stop
         stop = self.go_to(target)
         if target is not None:
@@ -171,10 +171,10 @@ class ReplayController(Controller):
         # Final values of the main graph are not available at any boundary.
         hits = self.breakpoints.find_hits(self._main_frame())
         if hits:
-            self.stop = self.stop_for_hits(hits, stop)
+            self.stop = self.hit_stop(hits, stop)
         return self.stop
 
-    def search_hit(self, filter_: BoundaryFilter, *, back: bool = False) -> bool:
+    def go_to_hit(self, filter_: BoundaryFilter, *, back: bool = False) -> bool:
         """Stop at the first matching boundary with a breakpoint hit; ``back``: at the last one, silently. False: there
         is none."""
         for ref, frame in self._hit_candidates(filter_, back):
@@ -185,8 +185,8 @@ class ReplayController(Controller):
             hits = self.breakpoints.find_hits(frame, silently=back)
             if hits:
                 self._set_boundary(ref)
-                self.stop = self.stop_here()
-                self.stop = self.stop_for_hits(hits)
+                self.stop = self.current_stop()
+                self.stop = self.hit_stop(hits)
                 return True
         return False
 
@@ -305,7 +305,7 @@ class ReplayController(Controller):
 
     def reverse_continue(self) -> Stop:
         current = self.boundary
-        if self.search_hit(BoundaryFilter(before=0 if current is None else current.id + self.stop.done), back=True):
+        if self.go_to_hit(BoundaryFilter(before=0 if current is None else current.id + self.stop.done), back=True):
             return self.stop
         stop = self.go_to_first()
         if current is not None:
@@ -357,10 +357,10 @@ class ReplayController(Controller):
         for breakpoint_ in self.breakpoints:
             breakpoint_.already_tested = False
         self._set_boundary(ref)
-        self.stop = self.stop_here()
+        self.stop = self.current_stop()
         return self.stop
 
-    def stop_here(self) -> Stop:
+    def current_stop(self) -> Stop:
         return boundary_stop(self.frame)
 
     def _go_to_end(self) -> Stop:

@@ -21,7 +21,7 @@ from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
 from ...runtime.safe_file_reading import open_regular_file
 from . import queries
-from .cell_validation import integer, outer_iterations, string
+from .cell_validation import integer, outer_iterations, validate_string
 from .database import DAMAGE_ERRORS
 from .probes import PortKind, ProbeSet, last_value_slots, make_probes
 from .queries import BoundaryFilter
@@ -94,7 +94,11 @@ def find_resume_point(trace: TraceStore, model: Model) -> ResumePoint:
         )
     if trace.ended == "end":
         raise UsageError(f"{trace.path}: this run came to its end; there is nothing to go on with")
-    return _resume_point_from_boundaries(trace, model) if trace.has_every_boundary else _from_checkpoint(trace, model)
+    return (
+        _resume_point_from_boundaries(trace, model)
+        if trace.has_every_boundary
+        else _resume_point_from_checkpoint(trace, model)
+    )
 
 
 def _resume_point_from_boundaries(trace: TraceStore, model: Model) -> ResumePoint:
@@ -119,14 +123,16 @@ def _resume_point_from_boundaries(trace: TraceStore, model: Model) -> ResumePoin
             ref = trace.boundary_ref(BoundaryFilter(entry=number), newest=True)
             if ref is None:
                 raise trace.damage_error(f"entry {number} has no boundary")
-            path.append(_recorded_state(trace, model, probe_sets, ref))
+            path.append(_loop_state_from_boundary(trace, model, probe_sets, ref))
             is_running = ref.ended is None
         if not is_running:
             break
     return ResumePoint(path, newest.id)
 
 
-def _recorded_state(trace: TraceStore, model: Model, probe_sets: list[ProbeSet], ref: BoundaryRef) -> LoopResumeState:
+def _loop_state_from_boundary(
+    trace: TraceStore, model: Model, probe_sets: list[ProbeSet], ref: BoundaryRef
+) -> LoopResumeState:
     entry = trace.entry(ref.entry)
     plan = model.plan.loops[entry.loop]
     carried: list[Any] = []
@@ -151,13 +157,15 @@ def _recorded_state(trace: TraceStore, model: Model, probe_sets: list[ProbeSet],
     )
 
 
-def _from_checkpoint(trace: TraceStore, model: Model) -> ResumePoint:
+def _resume_point_from_checkpoint(trace: TraceStore, model: Model) -> ResumePoint:
     row = next(iter(queries.newest_checkpoint(trace.rows)), None)
     if row is None:
         return ResumePoint([], 0)
     number, boundary, states = row
     try:
-        path = [_saved_state(trace, model, number, state) for state in json.loads(string(states))]
+        path = [
+            _loop_state_from_checkpoint(trace, model, number, state) for state in json.loads(validate_string(states))
+        ]
         return ResumePoint(path, integer(boundary))
     except DAMAGE_ERRORS as error:
         raise trace.damage_error(error) from None
@@ -181,9 +189,11 @@ def _check_count(rows: Any, count: int) -> Any:
     return rows
 
 
-def _saved_state(trace: TraceStore, model: Model, number: int, state: Mapping[str, Any]) -> LoopResumeState:
+def _loop_state_from_checkpoint(
+    trace: TraceStore, model: Model, number: int, state: Mapping[str, Any]
+) -> LoopResumeState:
     loop, iteration = integer(state["loop"], 0, len(trace.loops) - 1), integer(state["iteration"])
-    around = string(state["around"])
+    around = validate_string(state["around"])
     plan = model.plan.loops[loop]
     parts: dict[str, list[Any]] = {"carried": [], "last": []}
     for role, type_, data in queries.checkpoint_parts(trace.rows, number, loop):
@@ -192,7 +202,7 @@ def _saved_state(trace: TraceStore, model: Model, number: int, state: Mapping[st
     for index in range(len(plan.scans)):
         rows = [
             _check_count(trace.decode_value(type_, data), integer(count))
-            for type_, data, count in queries.checkpoint_scans(trace.rows, loop, around, index)
+            for type_, data, count in queries.checkpoint_scan_elements(trace.rows, loop, around, index)
         ]
         scans.append(_join_elements(trace, np.concatenate, rows))
     slots = last_value_slots(model.plan, plan) if iteration else []

@@ -145,4 +145,4 @@ def save_checkpoint(store: TraceFileWriter, states: Sequence[LoopResumeState], b
     queries.delete_checkpoints(ask, number - _CHECKPOINTS_KEPT)
     for index in {state.loop for state in states if state.outer_iterations}:
         # For inner loops keep only the entries of a checkpoint.
-        queries.delete_scans(ask, index)
+        queries.delete_unused_scan_elements(ask, index)

@@ -63,7 +63,7 @@ class BoundaryBatch:
             goes_on[k : k + 2] = False
         for column in self.columns.values():
             if isinstance(column, np.ndarray):
-                if not _fits_run(column.dtype, column.shape[1:]):
+                if not _can_be_in_run(column.dtype, column.shape[1:]):
                     goes_on[:] = False
                 continue
             previous = None
@@ -78,13 +78,13 @@ class BoundaryBatch:
         ]
 
 
-def _fits_run(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+def _can_be_in_run(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     return math.prod(shape) == 1 and dtype.name in RUN_DTYPES
 
 
 def _run_compatibility_key(value: Any) -> object:
     """Equal for values that can be in one run; None: in none."""
-    if type(value) is np.ndarray and _fits_run(value.dtype, value.shape):
+    if type(value) is np.ndarray and _can_be_in_run(value.dtype, value.shape):
         return value.dtype, value.shape
     return MISSING if value is MISSING else None
 

@@ -24,7 +24,7 @@ from ...runtime.graph.graph_json import graph_from_json
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
 from . import queries
-from .cell_validation import integer, optional, outer_iterations, string, validate_real_number
+from .cell_validation import integer, outer_iterations, read_optional, validate_real_number, validate_string
 from .database import DAMAGE_ERRORS, TraceDatabase, raises_trace_error
 from .probes import PortKind
 from .queries import ANY_BOUNDARY, BoundaryFilter
@@ -86,7 +86,7 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def meta(self) -> Mapping[str, Any]:
         """The metadata of the trace; ``docs/traces.md`` lists the keys."""
-        return {string(key): value for key, value in queries.meta(self.rows)}
+        return {validate_string(key): value for key, value in queries.meta(self.rows)}
 
     @property
     def model(self) -> str:
@@ -114,7 +114,7 @@ class TraceStore(TraceDatabase):
     def only(self) -> list[str] | None:
         """The names of the selected values; None: all values were selected."""
         names = self.meta.get("only")
-        return None if names is None else [string(name) for name in json.loads(string(names))]
+        return None if names is None else [validate_string(name) for name in json.loads(validate_string(names))]
 
     @property
     def has_every_boundary(self) -> bool:
@@ -156,8 +156,8 @@ class TraceStore(TraceDatabase):
             if number != len(loops):
                 raise self.damage_error(f"loop {number} is in the place of loop {len(loops)}")
             # Outer before inner, so there are no cycles.
-            parent_index = optional(lambda cell: integer(cell, 0, len(loops) - 1), parent)
-            path, name, op_type, system = map(string, texts)
+            parent_index = read_optional(lambda cell: integer(cell, 0, len(loops) - 1), parent)
+            path, name, op_type, system = map(validate_string, texts)
             parent_path = MAIN if parent_index is None else loops[parent_index].path
             if not path.startswith(f"{parent_path} ▸ ") or any(path == loop.path for loop in loops):
                 raise self.damage_error(f"the path of loop {number} is not its own")
@@ -188,8 +188,8 @@ class TraceStore(TraceDatabase):
         totals = []
         for index, iterations, entries, stopped, reasons, trips, seconds in queries.totals(self.rows):
             loop = self.loops[integer(index)]
-            counts = {StoppedBy(word): integer(count) for word, count in json.loads(string(reasons)).items()}
-            reason = optional(StoppedBy, stopped)
+            counts = {StoppedBy(word): integer(count) for word, count in json.loads(validate_string(reasons)).items()}
+            reason = read_optional(StoppedBy, stopped)
             numbers = integer(iterations), integer(entries)
             totals.append(
                 LoopTotals(
@@ -202,13 +202,16 @@ class TraceStore(TraceDatabase):
     def loop_counts(self, until: int) -> dict[int, tuple[int, int, StoppedBy | None]]:
         """For each loop entered up to a boundary: iterations, entries, and the reason of its last end before that."""
         return {
-            integer(loop): (integer(iterations), integer(entries), optional(StoppedBy, ended))
+            integer(loop): (integer(iterations), integer(entries), read_optional(StoppedBy, ended))
             for loop, iterations, entries, ended in queries.loop_counts(self.rows, until)
         }
 
     @raises_trace_error
     def _read_tensors(self, kind: str) -> dict[str, Data]:
-        return {string(name): self.decode_value(type_, data) for name, type_, data in queries.tensors(self.rows, kind)}
+        return {
+            validate_string(name): self.decode_value(type_, data)
+            for name, type_, data in queries.tensors(self.rows, kind)
+        }
 
     # -- boundaries
 
@@ -279,7 +282,7 @@ class TraceStore(TraceDatabase):
                     integer(entry),
                     integer(iteration),
                     condition_,
-                    optional(StoppedBy, ended),
+                    read_optional(StoppedBy, ended),
                     validate_real_number(time) / 1e9,
                 )
             except DAMAGE_ERRORS as error:
@@ -391,8 +394,8 @@ class TraceStore(TraceDatabase):
         has_tensors = False
         for row in () if port is None else queries.statistics_until(self.rows, port, entry.id, iteration):
             first, step, count, type_, data = integer(row[0]), integer(row[1], 1), integer(row[2], 1), row[3], row[4]
-            number, *cells = (optional(validate_real_number, cell) for cell in row[5:10])
-            non_finite = optional(integer, row[10])
+            number, *cells = (read_optional(validate_real_number, cell) for cell in row[5:10])
+            non_finite = read_optional(integer, row[10])
             if data is not None:
                 dtype = dtype_of(self.dtype_name(type_))
                 numbers = np.frombuffer(data, dtype.newbyteorder("<"), count).astype(np.float64)
@@ -428,7 +431,7 @@ class TraceStore(TraceDatabase):
         ports: dict[int, list[tuple[int, PortKind, str]]] = {}
         for id_, loop, kind, name in queries.ports(self.rows):
             index = integer(loop, 0, len(self.loops) - 1)
-            ports.setdefault(index, []).append((integer(id_), PortKind(kind), string(name)))
+            ports.setdefault(index, []).append((integer(id_), PortKind(kind), validate_string(name)))
         return ports
 
     @raises_trace_error
@@ -457,15 +460,15 @@ class TraceStore(TraceDatabase):
 def _boundary_bytes(boundary: Boundary) -> int:
     """The approximate size of the values."""
     kinds = (boundary.carried, boundary.scanned, boundary.computed)
-    return 200 + sum(_value_bytes(value) for kind in kinds for value in kind.values())
+    return 200 + sum(_estimated_bytes(value) for kind in kinds for value in kind.values())
 
 
-def _value_bytes(value: Any) -> int:
-    return sum(map(_value_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
+def _estimated_bytes(value: Any) -> int:
+    return sum(map(_estimated_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
 
 
 def _trip_count(cell: Any) -> int | None:
-    return effective_trip_count(optional(_signed_integer, cell))
+    return effective_trip_count(read_optional(_signed_integer, cell))
 
 
 def _signed_integer(cell: Any) -> int:

@@ -62,7 +62,7 @@ def emit_function(registers: RegisterFile) -> None:
     for loop in loops:
         loop.head()
     emit_epilogue(registers)
-    registers.insert_entry()
+    registers.insert_entry_block_code()
 
 
 class InstructionCode:
@@ -110,7 +110,7 @@ class InstructionCode:
                 self.loops[a].enter(k)
                 return
             case "NEXT":
-                self.loops[a].cross(k, self.root_bound)
+                self.loops[a].emit_boundary(k, self.root_bound)
                 return
             case "TEST":
                 self.loops[self.loop_of[k]].test(k, a)

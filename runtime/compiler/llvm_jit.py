@@ -62,7 +62,7 @@ class CompileJob:
 
     def run(self) -> CompileJob:
         try:
-            self.code = compile_text(self._lower)
+            self.code = compile_program(self._lower)
         except RuntimeError:  # of LLVM
             if eager:
                 raise
@@ -87,7 +87,7 @@ def is_available() -> bool:
     return enabled
 
 
-def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
+def compile_program(lower: Callable[[], str]) -> CompiledProgram | None:
     """Compile a program; None if only the interpreter can run it."""
     from .llvm_writer import NotCompilable
 
@@ -110,7 +110,7 @@ def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
         return _cache[key]
 
 
-def expected_seconds() -> float:
+def expected_compile_seconds() -> float:
     """Expected compile time of a program: the mean of previous ones."""
     seconds = [code.seconds for code in list(_cache.values())]
     return sum(seconds) / len(seconds) if seconds else FIRST_COMPILE_SECONDS

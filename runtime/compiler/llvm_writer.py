@@ -266,7 +266,7 @@ class LlvmWriter:
         a * (float)-1 is -a) and so changes the sign of a NaN."""
         return self.call(f"llvm.arithmetic.fence.f{value.bit_width}", value)
 
-    def opaque(self, llvm: str, text: str) -> str:
+    def hide_origin(self, llvm: str, text: str) -> str:
         """Hide the origin of a vector of at least 128 bits from LLVM."""
         element = "double" if bit_width(llvm) % 64 == 0 and bit_width(element_and_lanes(llvm)[0]) == 64 else "float"
         float_type = vector_type(element, bit_width(llvm) // bit_width(element))

@@ -43,7 +43,7 @@ class LoopCode:
         for source, to in loop["init"]:
             registers.move(source, to)
         self.store("i", 0)
-        self.store("stop_before", self.limit())
+        self.store("stop_before", self.iteration_limit())
         entry = w.fetch_add(f"%entries{self.number}", 1)
         if loop["history"]:
             w.emit(f"call void @loopdbg_begin(ptr %history{self.number}, i64 {entry}, i64 0)")
@@ -65,7 +65,7 @@ class LoopCode:
         exit_if(self.registers, below, "AT_INSN", loop["parent"], k)
         return text
 
-    def limit(self) -> str:
+    def iteration_limit(self) -> str:
         """``loop_limit`` in termination.h."""
         w, address = self.writer, f"%L{self.number}"
         stop, endless_at = w.load_field(address, "loop.stop"), w.load_field(address, "loop.endless_at")
@@ -125,7 +125,7 @@ class LoopCode:
 
     # -- boundary
 
-    def cross(self, k: int, root_bound: str) -> None:
+    def emit_boundary(self, k: int, root_bound: str) -> None:
         """Cross the boundary after an iteration, whose last instruction is ``k``."""
         w, loop, is_root = self.writer, self.loop, self.number == 0
         if loop["cond"] >= 0:
@@ -152,11 +152,11 @@ class LoopCode:
         self.store("keep", keep, "i32")
         if loop["history"]:
             self.append_history([(result, series, count) for result, _, series, count in loop["notes"]])
-        self.carry()
+        self.copy_carried_values()
         self.store("i", i)
         self.start_iteration(i, "run0" if is_root else f"head{self.number}")
 
-    def carry(self) -> None:
+    def copy_carried_values(self) -> None:
         """Copy the carried values along the back edges; a parallel copy where staged."""
         registers, moves = self.registers, self.loop["moves"]
         if not self.loop["staged"]:

@@ -46,7 +46,7 @@ def apply_elementwise(registers: RegisterFile, op: int, arguments: list[Argument
     *operands, (d, offsets) = arguments
     layout = registers.program.layout
     if op in layout.choices:
-        select_each(registers, layout.choices[op], arguments)
+        select_lanes(registers, layout.choices[op], arguments)
         return
     operation = layout.operations[op]
     if operation.copied_bytes:
@@ -55,12 +55,12 @@ def apply_elementwise(registers: RegisterFile, op: int, arguments: list[Argument
         return
     element = TYPES[operation.argument]
     values = [registers.gather_lanes(register, element, operand_offsets) for register, operand_offsets in operands]
-    compute = divide_each if operation.divides and len(offsets) > 1 else compute_each
+    compute = divide_lanes if operation.divides and len(offsets) > 1 else compute_lanes
     text = compute(registers, operation, values, len(offsets))
     registers.scatter_lanes(d, TYPES[operation.result], offsets, text)
 
 
-def select_each(registers: RegisterFile, nbytes: int, arguments: list[Argument]) -> None:
+def select_lanes(registers: RegisterFile, nbytes: int, arguments: list[Argument]) -> None:
     w, (*operands, (d, offsets)) = registers.writer, arguments
     lanes, element = lane_count(offsets), registers.element_type(d, nbytes)
     (flags, flag_offsets), *choices = operands
@@ -69,19 +69,19 @@ def select_each(registers: RegisterFile, nbytes: int, arguments: list[Argument])
     registers.scatter_lanes(d, element, offsets, w.select(mask, vector_type(element, lanes), yes, no))
 
 
-def compute_each(registers: RegisterFile, operation: ScalarOperation, values: list[str], n: int) -> str:
+def compute_lanes(registers: RegisterFile, operation: ScalarOperation, values: list[str], n: int) -> str:
     lanes = n if n > 1 else 0
     names = {name: TypedValue(text, operation.argument, lanes) for name, text in zip("ab", values, strict=False)}
     return write_expression(operation.expression, names, operation.result, registers.writer).text
 
 
-def divide_each(registers: RegisterFile, operation: ScalarOperation, values: list[str], n: int) -> str:
+def divide_lanes(registers: RegisterFile, operation: ScalarOperation, values: list[str], n: int) -> str:
     """Divide integers lane by lane: a guarded division must not trap in another lane."""
     w, t = registers.writer, vector_type(TYPES[operation.argument], n)
     result, result_type = "poison", vector_type(TYPES[operation.result], n)
     for lane in range(n):
         texts = [w.assign(f"extractelement {t} {text}, i32 {lane}") for text in values]
-        quotient = compute_each(registers, operation, texts, 1)
+        quotient = compute_lanes(registers, operation, texts, 1)
         result = w.assign(f"insertelement {result_type} {result}, {TYPES[operation.result]} {quotient}, i32 {lane}")
     return result
 
@@ -129,7 +129,7 @@ def multiply_matrices(registers: RegisterFile, order: ProductOrder) -> tuple[str
     total = splat_constant("float", "0.0", lanes)
     for a_offsets, b_offsets in zip(order.a[1], order.b[1], strict=True):
         a = registers.gather_lanes(order.a[0], "float", a_offsets)
-        b = registers.gather_once(order.b[0], "float", b_offsets)
+        b = registers.gather_in_entry_block(order.b[0], "float", b_offsets)
         if order.fused:
             total = w.assign(f"call {t} @{fma}({t} {a}, {t} {b}, {t} {total})")
         else:
@@ -148,7 +148,7 @@ def fold(registers: RegisterFile, order: FoldOrder) -> tuple[str, str]:
     part = order.part if adds and order.part else 1
     for k in range(0, len(numbers), part):
         block = sum_pairwise(registers, operation, numbers[k : k + part], n)
-        total = compute_each(registers, operation, [total, block], n)
+        total = compute_lanes(registers, operation, [total, block], n)
     w.assume_no_nan = False
     if element not in ("float", "double"):
         return total, "false"
@@ -159,7 +159,7 @@ def sum_pairwise(registers: RegisterFile, operation: ScalarOperation, numbers: l
     """NumPy's sum of up to 128 numbers: eight partial sums, added in pairs, then the remainder."""
 
     def add(a: str, b: str) -> str:
-        return compute_each(registers, operation, [a, b], n)
+        return compute_lanes(registers, operation, [a, b], n)
 
     full = len(numbers) // 8 * 8
     sums, rest = (numbers[:8], numbers[full:]) if full else (numbers[:1], numbers[1:])

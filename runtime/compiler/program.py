@@ -149,7 +149,7 @@ class ProgramDescription:
         opcode = self.elementwise_operations[a][0] if op == self.layout.control["EACH"] else op
         return opcode, self.layout.operations.get(opcode)
 
-    def is_unconditional(self, k: int) -> bool:
+    def is_fall_through(self, k: int) -> bool:
         """Does the instruction always continue with the next one?"""
         opcode, operation = self.operation_of(k)
         return opcode in self.layout.choices if operation is None else not operation.divides
@@ -171,13 +171,13 @@ class ProgramDescription:
             sizes[-1] = max(sizes[-1], self.registers[d][0])  # writes the complete register
         return list(zip(arguments, sizes, strict=True))
 
-    def next_instructions(self) -> dict[int, int]:
+    def next_instruction_by_loop(self) -> dict[int, int]:
         """Loop -> its NEXT instruction, which ends the body."""
         return {a: k for k, (op, _, a, _, _) in enumerate(self.code) if op == self.layout.control["NEXT"]}
 
     def innermost_loop_by_instruction(self) -> list[int]:
         """The innermost loop that contains each instruction."""
-        innermost, ends = [0] * len(self.code), self.next_instructions()
+        innermost, ends = [0] * len(self.code), self.next_instruction_by_loop()
         for number, loop in enumerate(self.loops[1:], 1):
             first = loop["body"] if loop["test"] < 0 else min(loop["body"], loop["test"])
             for k in range(first, ends[number] + 1):

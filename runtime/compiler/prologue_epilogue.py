@@ -35,15 +35,15 @@ def emit_prologue(registers: RegisterFile) -> str:
         enter_loop(w, k, loops)
     root_bound = load_root_loop(w, program.loops[0])
     load_array_addresses(registers)
-    registers.mark_entry_end()
+    registers.mark_entry_block_end()
     fresh = w.compare_integers("eq", "i32", w.load_field("%p", "program.suspended", "i32"), 0)
     w.branch_if(fresh, "head0", "again")
     w.begin_block("again")
     w.store_field("%p", "program.suspended", "0", "i32")
     position = w.load_field("%p", "program.at_loop", "i32")
-    next_instructions = program.next_instructions()
-    targets = " ".join(f"i32 {k}, label %at{instruction}" for k, instruction in next_instructions.items() if k)
-    w.emit(f"switch i32 {position}, label %at{next_instructions[0]} [ {targets} ]")
+    next_instruction_by_loop = program.next_instruction_by_loop()
+    targets = " ".join(f"i32 {k}, label %at{instruction}" for k, instruction in next_instruction_by_loop.items() if k)
+    w.emit(f"switch i32 {position}, label %at{next_instruction_by_loop[0]} [ {targets} ]")
     return root_bound
 
 

@@ -52,7 +52,7 @@ class RegisterFile:
     def write(self, k: int, text: str) -> None:
         storage = self.storage_type(k)
         if storage != self.types[k]:
-            text = self.writer.opaque(storage, self.writer.resize_vector(text, self.types[k], storage))
+            text = self.writer.hide_origin(storage, self.writer.resize_vector(text, self.types[k], storage))
         self.writer.store(f"r{k}", text, storage)
 
     def write_bits(self, k: int, text: str, llvm: str) -> None:
@@ -131,7 +131,7 @@ class RegisterFile:
             return text
         return w.assign(f"shufflevector {t} {text}, {t} poison, {shuffle_mask(lanes)}")
 
-    def gather_once(self, k: int, element: str, offsets: list[int]) -> str:
+    def gather_in_entry_block(self, k: int, element: str, offsets: list[int]) -> str:
         """The same, in the entry block if the program does not change the register: LLVM does not move it there, as
         the loop has two entries."""
         if k not in self.program.unchanged:
@@ -143,12 +143,12 @@ class RegisterFile:
             self.writer.lines = lines
         return self._gathered[key]
 
-    def mark_entry_end(self) -> None:
+    def mark_entry_block_end(self) -> None:
         """The entry block is complete, but for its branch."""
         self._entry_end = len(self.writer.lines)
 
-    def insert_entry(self) -> None:
-        """Insert what ``gather_once`` has put into the entry block."""
+    def insert_entry_block_code(self) -> None:
+        """Insert what ``gather_in_entry_block`` has put into the entry block."""
         self.writer.lines[self._entry_end : self._entry_end] = self._entry_lines
 
     def scatter_lanes(self, k: int, element: str, offsets: list[int], text: str) -> None:

@@ -77,7 +77,7 @@ def run_end(program: ProgramDescription, first: int, targets: set[int]) -> int:
     """The end (exclusive) of the run that begins at ``first``: before an exit, a jump or a jump target."""
     accessed: set[tuple[int, int]] = set()
     k = first
-    while k < len(program.code) and (k == first or k not in targets) and program.is_unconditional(k):
+    while k < len(program.code) and (k == first or k not in targets) and program.is_fall_through(k):
         *operands, result = (
             {(register, offset + byte) for offset in offsets for byte in range(size)}
             for (register, offsets), size in program.arguments_of(k)

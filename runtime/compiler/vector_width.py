@@ -37,7 +37,7 @@ def vector_operation_count(program: ProgramDescription) -> int:
     count = 0
     for k in range(len(program.code)):
         _, operation = program.operation_of(k)
-        if program.is_unconditional(k) and not (operation and operation.copied_bytes):
+        if program.is_fall_through(k) and not (operation and operation.copied_bytes):
             (_, offsets), size = program.arguments_of(k)[-1]
             count += -(-len(offsets) * size // 32)
     return count
@@ -47,7 +47,7 @@ def critical_path_length(program: ProgramDescription) -> int:
     """The longest dependency chain of float operations."""
     depth: dict[int, int] = {}
     for k in range(len(program.code)):
-        if program.is_unconditional(k):
+        if program.is_fall_through(k):
             *operands, ((result, _), _) = program.arguments_of(k)
             _, operation = program.operation_of(k)
             cost = int(operation is not None and not operation.copied_bytes and operation.is_floating)

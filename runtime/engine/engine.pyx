@@ -133,7 +133,7 @@ cdef class Engine:
         """
         cdef int k
         if self.s.user_edited:
-            self.editor.undo()
+            self.editor.undo_all()
         self.memory.outputs_only = outputs_only
         self.optimizer_base.begin(outputs_only)
         for slot, value in inputs.items():
@@ -315,10 +315,10 @@ cdef class Engine:
         # Another handler for Ctrl-C takes precedence.
         if threading.get_ident() == threading.main_thread().ident and \
                 signal.getsignal(_SIGINT) is signal.default_int_handler:
-            signal.signal(_SIGINT, self.on_signal)
+            signal.signal(_SIGINT, self.handle_sigint)
             self.sigint_state = SIGINT_INSTALLED
 
-    def on_signal(self, number, frame):
+    def handle_sigint(self, number, frame):
         """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs: KeyboardInterrupt."""
         if self.s.interrupt:
             raise KeyboardInterrupt
@@ -343,7 +343,7 @@ cdef class Engine:
                 if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
-                index = self.loops.control_slow(self.s.pc)
+                index = self.loops.run_control_in_python(self.s.pc)
                 if index >= 0:
                     self.look(index)
             elif status == S_BOUNDARY:
@@ -365,7 +365,7 @@ cdef class Engine:
                 return ("tested", -1)
             elif status == S_NO_SLICE:
                 self.handle_missing_part(self.s.code[self.s.pc].loop)
-            if status == S_TICK and self.tick():
+            if status == S_TICK and self.on_time_slice_end():
                 return ("interrupt", -1)
 
     cdef int look(self, int index) except -1:
@@ -481,14 +481,14 @@ cdef class Engine:
         loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
         loop.reported = 1
 
-    cdef int tick(self) except -1:
+    cdef int on_time_slice_end(self) except -1:
         """Check signals and adapt the time slice. True: stop here."""
         PyErr_CheckSignals()
         t = now()
         elapsed = max(t - self.tick_time, 1e-6)
         self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
         self.s.budget, self.tick_time = self.slice_budget, t
-        self.optimizer_base.tick()
+        self.optimizer_base.on_time_slice_end()
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:

@@ -82,7 +82,7 @@ def graph_digest(graph: Graph) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def identical_values(left: Graph, right: Graph) -> dict[Value, Value] | None:
+def identical_value_pairs(left: Graph, right: Graph) -> dict[Value, Value] | None:
     """The pairs of values of two graphs that are identical, down to names and the bits of constants; None if they are
     not. Where they were read from does not count."""
     encoders = _StructureEncoder(), _StructureEncoder()
@@ -355,19 +355,19 @@ class _GraphDecoder:
             for entry in values
         ]
 
-    def value_numbered(self, number: int) -> Value:
+    def value_by_number(self, number: int) -> Value:
         return self.values[_read_nonnegative(number)]
 
-    def optional_value_numbered(self, number: int | None) -> Value | None:
-        return None if number is None else self.value_numbered(number)
+    def optional_value_by_number(self, number: int | None) -> Value | None:
+        return None if number is None else self.value_by_number(number)
 
     def decode_graph(self, entry: Mapping[str, Any]) -> Graph:
         return Graph(
             _read_text(entry["name"]),
-            [self.value_numbered(v) for v in entry["inputs"]],
-            [self.value_numbered(v) for v in entry["outputs"]],
+            [self.value_by_number(v) for v in entry["inputs"]],
+            [self.value_by_number(v) for v in entry["outputs"]],
             [self.decode_node(n) for n in entry["nodes"]],
-            [self.value_numbered(v) for v in entry["constants"]],
+            [self.value_by_number(v) for v in entry["constants"]],
             [_read_text(name) for name in entry.get("output_names", ())],
             System(entry["system"]),
             {_read_text(name): _read_nonnegative(version) for name, version in entry.get("opsets", {}).items()},
@@ -384,7 +384,7 @@ class _GraphDecoder:
             variables=[
                 Variable(
                     _read_text(var["name"]),
-                    **{part: self.value_numbered(var[part]) for part in _VARIABLE_PARTS if part in var},
+                    **{part: self.value_by_number(var[part]) for part in _VARIABLE_PARTS if part in var},
                 )
                 for var in entry.get("variables", ())
             ],
@@ -392,8 +392,8 @@ class _GraphDecoder:
 
     def decode_node(self, entry: Mapping[str, Any]) -> Node:
         inputs, outputs = (
-            [self.optional_value_numbered(v) for v in entry["in"]],
-            [self.optional_value_numbered(v) for v in entry["out"]],
+            [self.optional_value_by_number(v) for v in entry["in"]],
+            [self.optional_value_by_number(v) for v in entry["out"]],
         )
         texts = (_read_text(entry["name"]), _read_text(entry["op"]), _read_text(entry["domain"]))
         header = (*texts, _read_nonnegative(entry["version"]), inputs, outputs)
@@ -409,7 +409,7 @@ class _GraphDecoder:
     def decode_loop(self, header: Node, entry: Mapping[str, Any]) -> Loop:
         loop = Loop(**vars(header), body=self.decode_graph(entry["body"]), system=System(entry["system"]))
         for name in _LOOP_VALUES:
-            setattr(loop, name, self.optional_value_numbered(entry[name]))
+            setattr(loop, name, self.optional_value_by_number(entry[name]))
         for name in _LOOP_FLAGS:
             setattr(loop, name, _read_bool(entry[name]))
         for name in _LOOP_PORTS:
@@ -424,24 +424,26 @@ class _GraphDecoder:
             initial = (
                 self.decode_sliced_input(e["initial"])
                 if isinstance(e["initial"], dict)
-                else self.value_numbered(e["initial"])
+                else self.value_by_number(e["initial"])
             )
-            loop.back_edges.append(BackEdge(initial, self.value_numbered(e["param"]), self.value_numbered(e["result"])))
-        loop.invariants = [Invariant(self.value_numbered(a), self.value_numbered(b)) for a, b in entry["invariants"]]
+            loop.back_edges.append(
+                BackEdge(initial, self.value_by_number(e["param"]), self.value_by_number(e["result"]))
+            )
+        loop.invariants = [Invariant(self.value_by_number(a), self.value_by_number(b)) for a, b in entry["invariants"]]
         for v in entry["last_values"]:
             edge = None if v["edge"] is None else loop.back_edges[_read_nonnegative(v["edge"])]
             loop.last_values.append(
-                LastValueOutput(self.value_numbered(v["result"]), self.value_numbered(v["outer"]), edge)
+                LastValueOutput(self.value_by_number(v["result"]), self.value_by_number(v["outer"]), edge)
             )
         loop.scan_outputs = [
             ScanOutput(
-                self.value_numbered(s["result"]),
-                self.value_numbered(s["outer"]),
+                self.value_by_number(s["result"]),
+                self.value_by_number(s["outer"]),
                 _read_int(s["axis"]),
                 _read_bool(s["stack"]),
                 _read_bool(s["reverse"]),
-                self.optional_value_numbered(s.get("length")),
-                self.optional_value_numbered(s.get("valid")),
+                self.optional_value_by_number(s.get("length")),
+                self.optional_value_by_number(s.get("valid")),
                 _read_int(s.get("part_size", 1)),
             )
             for s in entry["scan_outputs"]
@@ -450,7 +452,7 @@ class _GraphDecoder:
 
     def decode_sliced_input(self, entry: Mapping[str, Any]) -> SlicedInput:
         axis, start, end, stride, part_size = (_read_int(entry[name]) for name in _SLICE_NUMBERS)
-        outer, inner = self.value_numbered(entry["outer"]), self.value_numbered(entry["inner"])
+        outer, inner = self.value_by_number(entry["outer"]), self.value_by_number(entry["inner"])
         backward = _read_bool(entry.get("from_trip_count", False))
         return SlicedInput(outer, inner, axis, start, end, stride, part_size, _read_bool(entry["drop_axis"]), backward)
 

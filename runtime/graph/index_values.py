@@ -35,7 +35,7 @@ def find_index_values(loop: Loop) -> frozenset[Value]:
     for value, result in (*carried.items(), *((scan.result, scan.result) for scan in loop.scan_outputs)):
         if not _may_be_integers(value):
             continue
-        sources = _operand_values(result, producers, carried)
+        sources = _source_values(result, producers, carried)
         is_index = any(_is_index_output(leaf, producers) for leaf in sources)
         computed = any(producers.get(v) is not None and not _is_index_output(v, producers) for v in sources)
         if is_index or (not computed and (value in used_as_index or result in used_as_index)):
@@ -70,7 +70,7 @@ def _forwarded_values(node: Node | None, value: Value) -> Iterator[Value]:
         yield from (source for source in inputs if source is not None)
 
 
-def _operand_values(value: Value, origins: ProducerMap, carried: dict[Value, Value]) -> set[Value]:
+def _source_values(value: Value, origins: ProducerMap, carried: dict[Value, Value]) -> set[Value]:
     """The values that a value's elements originate from, across iterations as well."""
     sources, worklist = set[Value](), [value]
     seen = set(worklist)

@@ -29,4 +29,4 @@ cdef class Kernel:
     cdef object floats
 
 cdef int opcode(const Call *call) noexcept nogil
-cdef int opcode_of(run_call scalar_run) noexcept nogil
+cdef int opcode_of_function(run_call scalar_run) noexcept nogil

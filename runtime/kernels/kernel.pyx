@@ -117,7 +117,7 @@ cdef class Kernel:
         return 0 if self.rows == NULL else self.out.itemsize
 
 
-cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call scalar_run=NULL):
+cdef Kernel _make_kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call scalar_run=NULL):
     cdef Kernel kernel = Kernel.__new__(Kernel)
     char = type_char(out)
     # Kernels are cached by dtype, and equal dtypes may have different characters.
@@ -127,7 +127,7 @@ cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint el
     return kernel
 
 
-cdef run_call _scalar_run(str name, int char_or_size) except? NULL:
+cdef run_call _find_scalar_function(str name, int char_or_size) except? NULL:
     """The function for one element of an operation; NULL: none."""
     return loopdbg_scalar_call_for(name.encode(), char_or_size) if char_or_size < 128 else NULL
 
@@ -137,7 +137,7 @@ cdef int opcode(const Call *call) noexcept nogil:
     return loopdbg_opcode(call.run)
 
 
-cdef int opcode_of(run_call scalar_run) noexcept nogil:
+cdef int opcode_of_function(run_call scalar_run) noexcept nogil:
     """The same for a function of one element; NULL has none."""
     return -1 if scalar_run == NULL else loopdbg_opcode(scalar_run)
 
@@ -155,12 +155,12 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
     if "" in chars or len(chars) != ufunc.nin or ufunc.nout != 1:
         return None
     if _BRAIN in chars or (ufunc in _THROUGH_FLOATS and "e" in chars):
-        return _through_floats(ufunc, dtypes)
+        return _ufunc_via_float32(ufunc, dtypes)
     for k, signature in enumerate(signatures):
         inputs, _, output = signature.partition("->")
         out = np.dtype(output)
         if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == chars:
-            kernel = _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out,
+            kernel = _make_kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out,
                              (<object>ufunc).signature is None)
             if ufunc is np.matmul and signature in _BLAS:
                 kernel.driver = _BLAS[signature]
@@ -168,7 +168,7 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
             for j, char in enumerate(inputs + output):
                 kernel.sizes[j] = np.dtype(char).itemsize
             if all(char == chars[0] for char in chars):
-                kernel.scalar_run = _scalar_run(ufunc.__name__, ord(chars[0]))
+                kernel.scalar_run = _find_scalar_function(ufunc.__name__, ord(chars[0]))
                 own_loop = loopdbg_strided_loop(ufunc.__name__.encode(), ord(chars[0]))
                 if len(chars) == 1 and own_loop != NULL:
                     kernel.loop, kernel.exact = own_loop, True
@@ -188,7 +188,7 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
     return None
 
 
-cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
+cdef Kernel _ufunc_via_float32(np.ufunc ufunc, tuple dtypes):
     """float16 and bfloat16 by the loop for float32; None: there is none."""
     cdef int k
     cdef Kernel kernel, floats
@@ -198,7 +198,7 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     floats = ufunc_kernel(ufunc, (np.dtype(np.float32),) * len(dtypes))
     if floats is None or floats.out not in (np.float32, np.bool_):
         return None
-    kernel = _narrow(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
+    kernel = _wrap_float32_kernel(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
     # A loop of one input always gets contiguous elements.
     kernel.exact = len(dtypes) == 1 or ufunc in _EXACT or ufunc in (np.maximum, np.minimum)
     kernel.half.operation = loopdbg_half_operation_for(ufunc.__name__.encode())
@@ -220,10 +220,10 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     return kernel
 
 
-cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
+cdef Kernel _wrap_float32_kernel(Kernel floats, object dtype, int inputs, str name):
     """The kernel of ``floats``, the function of that name, for ``inputs`` operands of float16 or bfloat16."""
     cdef int j
-    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_half_via_float, NULL, "loop",
+    cdef Kernel kernel = _make_kernel(<inner_loop>loopdbg_half_via_float, NULL, "loop",
                                  dtype if floats.out == np.float32 else floats.out, True)
     kernel.floats = floats
     kernel.half.loop, kernel.half.data = floats.loop, floats.data
@@ -245,16 +245,16 @@ def native_loop_kernel(str name, dtype):
     cdef inner_loop loop = NULL
     if char == _BRAIN or char == "e":
         floats = native_loop_kernel(name, np.dtype(np.float32))
-        return None if floats is None else _narrow(floats, dtype, 1, name)
+        return None if floats is None else _wrap_float32_kernel(floats, dtype, 1, name)
     if char:
         loop = loopdbg_native_loop_for(name.encode(), ord(char))
-    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _scalar_run(name, ord(char)))
+    return None if loop == NULL else _make_kernel(loop, NULL, "checked", dtype, True, _find_scalar_function(name, ord(char)))
 
 
 def copy_kernel(dtype):
     """Copy elements of any fixed-size dtype, with strides on both sides."""
     size = dtype.itemsize
-    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _scalar_run("copy", size))
+    cdef Kernel kernel = _make_kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _find_scalar_function("copy", size))
     kernel.sizes[0] = kernel.sizes[1] = size
     kernel.transpose_loop = loopdbg_transpose(size)
     return kernel
@@ -263,7 +263,7 @@ def copy_kernel(dtype):
 def where_kernel(dtype):
     """Choose between two arrays of any fixed-size dtype by a boolean one."""
     size = dtype.itemsize
-    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "where", dtype, True, _scalar_run("where", size))
+    return _make_kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "where", dtype, True, _find_scalar_function("where", size))
 
 
 def cast_kernel(source, target):
@@ -274,7 +274,7 @@ def cast_kernel(source, target):
         loop = loopdbg_cast(ord(a), ord(b))
     if loop == NULL:
         return None
-    cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _scalar_run("cast " + b, ord(a)))
+    cdef Kernel kernel = _make_kernel(loop, NULL, "loop", target, True, _find_scalar_function("cast " + b, ord(a)))
     if b == "f" and a in ("e", _BRAIN):
         kernel.sizes[0], kernel.sizes[1] = 2, 4
         kernel.transpose_loop = loopdbg_transpose_half_to_float(a == _BRAIN)
@@ -283,13 +283,13 @@ def cast_kernel(source, target):
 
 def driver_kernel(str driver, out):
     """A kernel without a loop: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
-    return _kernel(NULL, NULL, driver, out, False)
+    return _make_kernel(NULL, NULL, driver, out, False)
 
 
 def routine_kernel(str name):
     """A routine of ours, "module.name", from the package ``bindings``, whose modules are imported on first use."""
     module, _, function = name.partition(".")
     cdef size_t address = import_module(f"{__package__}.bindings.{module}").ROUTINES[function]
-    cdef Kernel kernel = _kernel(NULL, NULL, "routine", np.dtype(np.uint8), False)
+    cdef Kernel kernel = _make_kernel(NULL, NULL, "routine", np.dtype(np.uint8), False)
     kernel.routine = <run_call><void *>address
     return kernel

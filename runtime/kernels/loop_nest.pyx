@@ -6,7 +6,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .call cimport MAX_ARGS, Call, inner_loop
-from .kernel cimport Kernel, opcode_of
+from .kernel cimport Kernel, opcode_of_function
 from .processor cimport loopdbg_cpu, current_processor
 from .thread_pool cimport loopdbg_parallel_for, loopdbg_thread_pool, pool_info, pool_parallel_for
 
@@ -229,7 +229,7 @@ cdef int run_loop(Call *c) noexcept nogil:
     return 0
 
 
-cdef inline int odometer(Call *c, int nouter, inner_loop loop, void *data) noexcept nogil:
+cdef inline int iterate_outer_axes(Call *c, int nouter, inner_loop loop, void *data) noexcept nogil:
     """Iterate over the first ``nouter`` outer axes; the inner loop handles the others."""
     cdef char *args[MAX_ARGS]
     cdef npy_intp index[MAX_OUTER]
@@ -258,12 +258,12 @@ cdef inline int odometer(Call *c, int nouter, inner_loop loop, void *data) noexc
 
 
 cdef int run_outer(Call *c) noexcept nogil:
-    return odometer(c, c.nouter, c.loop, c.data)
+    return iterate_outer_axes(c, c.nouter, c.loop, c.data)
 
 
 cdef int run_two_axes(Call *c) noexcept nogil:
     """A loop over the inner axis and the next outer one."""
-    return odometer(c, c.nouter - 1, c.loop, c.outer + (c.nouter - 1) * (c.nargs + 1))
+    return iterate_outer_axes(c, c.nouter - 1, c.loop, c.outer + (c.nouter - 1) * (c.nargs + 1))
 
 
 cdef void batched_small_products(char **args, const npy_intp *dims, const npy_intp *steps, void *axis) noexcept nogil:
@@ -284,13 +284,13 @@ cdef int run_product(Call *c) noexcept nogil:
     if not loopdbg_is_small(loopdbg_tiling_for_cpu().edges, c.dims[1], c.dims[2], c.dims[3]):
         return run_blas(c)
     if c.nouter:
-        return odometer(c, c.nouter - 1, batched_small_products, c.outer + (c.nouter - 1) * (c.nargs + 1))
-    return odometer(c, 0, batched_small_products, NULL)
+        return iterate_outer_axes(c, c.nouter - 1, batched_small_products, c.outer + (c.nouter - 1) * (c.nargs + 1))
+    return iterate_outer_axes(c, 0, batched_small_products, NULL)
 
 
 cdef int run_three_axes(Call *c) noexcept nogil:
     """A loop over the inner axis and the next two outer ones."""
-    return odometer(c, c.nouter - 2, c.loop, c.outer + (c.nouter - 2) * (c.nargs + 1))
+    return iterate_outer_axes(c, c.nouter - 2, c.loop, c.outer + (c.nouter - 2) * (c.nargs + 1))
 
 
 cdef int run_checked(Call *c) noexcept nogil:
@@ -468,7 +468,7 @@ cdef void invalidate_iteration_block(Call *call) noexcept nogil:
         call.extra[3] = -1
 
 
-cdef bint folds(const Call *call) noexcept:
+cdef bint is_inner_reduction(const Call *call) noexcept:
     """Does a call reduce along its inner axis?"""
     return call.steps[0] == 0 and call.steps[2] == 0 and call.cell[0] == call.cell[2] and call.offset[0] == call.offset[2]
 
@@ -495,12 +495,12 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.fold_contiguous_rows != NULL and folds(call) and step[1] == size
+        return k.fold_contiguous_rows != NULL and is_inner_reduction(call) and step[1] == size
     return call.dims[0] <= SHORT_ROW_MAX_ELEMENTS and step[2] == size and step[0] + step[1] >= size and \
         step[0] in (0, size) and step[1] in (0, size)
 
 
-cdef bint turns(Call *call, Kernel k) noexcept:
+cdef bint transposes_matrix(Call *call, Kernel k) noexcept:
     """Does a copy or a conversion transpose a matrix: is the source contiguous along the outer axis?"""
     cdef npy_intp *axis
     if k.transpose_loop == NULL or not call.nouter or call.dims[0] < 4:
@@ -564,7 +564,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     cdef Kernel k = kernel
     cdef int j
     call.loop, call.data, call.elementwise = k.loop, k.data, k.elementwise
-    call.operation = 1 + opcode_of(k.scalar_run) if k.elementwise and k.exact else 0
+    call.operation = 1 + opcode_of_function(k.scalar_run) if k.elementwise and k.exact else 0
     if k.elementwise and not k.exact and call.dims[0] == 1 and not call.nouter:
         # A single element is computed with the vector loop, as if contiguous.
         for j in range(call.nargs):
@@ -581,7 +581,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.loop, call.run = k.rows, run_two_axes
         if call.steps[2] == 0:
             call.loop, call.operation = k.fold_contiguous_rows, -call.operation
-    elif turns(call, k):
+    elif transposes_matrix(call, k):
         call.loop, call.run = k.transpose_loop, run_two_axes
     elif is_row_selection(call, k):
         call.loop = loopdbg_where_rows
@@ -589,7 +589,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     elif k.driver == "copy" and is_row_copy(call):
         call.run = run_copy_rows
     elif k.driver in ("loop", "copy", "where"):
-        if k.fold != NULL and folds(call):
+        if k.fold != NULL and is_inner_reduction(call):
             contiguous = k.fold_contiguous != NULL and call.steps[1] == k.out.itemsize
             call.loop = k.fold_contiguous if contiguous else k.fold
             call.elementwise, call.operation = False, -call.operation

@@ -178,7 +178,7 @@ def refusal_text():
     return f"; only {size_text(available)} are available" if available >= 0 else ""
 
 
-def read_figures_below(str root):
+def set_memory_figures_root(str root):
     """Read memory figures below another root than ``/`` from now on (for tests)."""
     global _unchecked_bytes
     name = os.fsencode(root)

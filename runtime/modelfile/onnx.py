@@ -30,7 +30,7 @@ from ..graph.producers import ProducerMap
 from ..record import record
 from ..text import fresh_name
 from .model_file import CONTROL_INPUTS, ModelFile
-from .onnx_graph import all_names, keep_only, names_in_nodes
+from .onnx_graph import all_names, keep_only_members, names_in_nodes
 from .onnx_storage import copy_external_data, is_external, is_large, load_external_data, read_without_external_data
 
 #: Before this version of the IR every initializer has to be listed as an input.
@@ -258,7 +258,7 @@ def _pair_attribute_messages(own_attributes: Any, onnx_attributes: Any) -> Itera
 def _set_constant(node: NodeProto, data: Array) -> None:
     """Replace the data of a Constant node; its other attributes are kept."""
     other_attributes = [attribute for attribute in node.attribute if attribute.name not in _VALUE_ATTRIBUTES]
-    keep_only(node.attribute, other_attributes)
+    keep_only_members(node.attribute, other_attributes)
     node.attribute.insert(0, onnx.helper.make_attribute("value", numpy_helper.from_array(data)))
 
 
@@ -266,7 +266,7 @@ def _set_initializer(graph: GraphProto, name: str, data: Array) -> bool:
     """Replace the data of an initializer; False if there is none of that name."""
     for tensor in graph.initializer:
         if tensor.name == name:
-            _fill_tensor(graph, tensor, data)
+            _replace_tensor_data(graph, tensor, data)
             return True
     for k, sparse in enumerate(graph.sparse_initializer):
         if sparse.values.name == name:
@@ -276,7 +276,7 @@ def _set_initializer(graph: GraphProto, name: str, data: Array) -> bool:
     return False
 
 
-def _fill_tensor(graph: GraphProto, tensor: TensorProto, data: Array) -> None:
+def _replace_tensor_data(graph: GraphProto, tensor: TensorProto, data: Array) -> None:
     reshaped = list(tensor.dims) != list(data.shape)
     replacement = numpy_helper.from_array(data, tensor.name)
     replacement.doc_string = tensor.doc_string

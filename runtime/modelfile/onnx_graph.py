@@ -62,11 +62,11 @@ def names_read_by_node(node: NodeProto) -> dict[str, None]:
     """The names that a node reads, including those that its subgraphs capture, in order."""
     names = dict.fromkeys(name for name in node.input if name)
     for graph in subgraphs(node):
-        names.update(free_names(graph))
+        names.update(captured_names(graph))
     return names
 
 
-def free_names(graph: GraphProto) -> dict[str, None]:
+def captured_names(graph: GraphProto) -> dict[str, None]:
     """The names that a graph captures from its enclosing scopes, in order."""
     defined = own_names(graph)
     used = {name: None for node in graph.node for name in names_read_by_node(node)}
@@ -101,7 +101,7 @@ def bind_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]) -
             bound.CopyFrom(attributes[name])
             bound.name = attribute.name
             bound_attributes.append(bound)
-    keep_only(node.attribute, bound_attributes)
+    keep_only_members(node.attribute, bound_attributes)
     for graph in subgraphs(node):
         for inner in graph.node:
             bind_attributes(inner, attributes)
@@ -163,7 +163,7 @@ def node_key(node: NodeProto) -> str:
     return next((name for name in node.output if name), node.name)
 
 
-def keep_only(repeated: Any, members: Iterable[Any]) -> None:
+def keep_only_members(repeated: Any, members: Iterable[Any]) -> None:
     """Keep only some members of a repeated field, in the given order."""
     copies = []
     for member in members:
@@ -191,11 +191,13 @@ def remove_dead(graph: GraphProto) -> None:
             live.add(position)
             unread += names_read_by_node(graph.node[position])
     if len(live) != len(graph.node):
-        keep_only(graph.node, [graph.node[position] for position in sorted(live)])
+        keep_only_members(graph.node, [graph.node[position] for position in sorted(live)])
     if any(item.name not in used for item in graph.initializer):
-        keep_only(graph.initializer, [item for item in graph.initializer if item.name in used])
+        keep_only_members(graph.initializer, [item for item in graph.initializer if item.name in used])
     if any(item.values.name not in used for item in graph.sparse_initializer):
-        keep_only(graph.sparse_initializer, [item for item in graph.sparse_initializer if item.values.name in used])
+        keep_only_members(
+            graph.sparse_initializer, [item for item in graph.sparse_initializer if item.values.name in used]
+        )
 
 
 def sort_nodes(graph: GraphProto) -> None:
@@ -206,7 +208,7 @@ def sort_nodes(graph: GraphProto) -> None:
             sort_nodes(inner)
     order = node_order(graph)
     if order != sorted(order):
-        keep_only(graph.node, [graph.node[position] for position in order])
+        keep_only_members(graph.node, [graph.node[position] for position in order])
 
 
 def node_order(graph: GraphProto) -> list[int]:

@@ -30,7 +30,7 @@ from ..frontends.onnx.external_data import ELEMENTS_PER_BYTE
 from ..graph import Array
 from ..record import record
 from ..safe_file_reading import StableFile, path_inside_folder
-from .scratch_folder import DATA_FILE, ScratchFolder, align
+from .scratch_folder import DATA_FILE, ScratchFolder, pad_to_alignment
 
 #: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external. Writing
 #: and reading a message takes four times its size in memory.
@@ -127,8 +127,8 @@ def serialize_model(model: OnnxModel) -> bytes | None:
     """
     if is_large(model.proto):
         return None
-    return _encode(
-        _inline_external_data(OnnxModel(_copy(model.proto), model.folder)).proto if model.folder else model.proto
+    return _encode_message(
+        _inline_external_data(OnnxModel(_copy_model(model.proto), model.folder)).proto if model.folder else model.proto
     )
 
 
@@ -150,20 +150,20 @@ def write_model(model: OnnxModel, path: Path) -> None:
         with atomic_binary(path.with_name(location)) as file:
             for tensor in tensors(model.proto):
                 external = is_external(tensor)
-                if not external and (byte_count(tensor) < MIN_EXTERNAL_BYTES or not tensor.HasField("raw_data")):
+                if not external and (tensor_byte_count(tensor) < MIN_EXTERNAL_BYTES or not tensor.HasField("raw_data")):
                     continue
                 original = TensorProto()
                 original.CopyFrom(tensor)
                 moved.append((tensor, original))
-                start = align(file)
+                start = pad_to_alignment(file)
                 if external:
-                    for chunk in _external_chunks(model, tensor):
+                    for chunk in _read_external_chunks(model, tensor):
                         file.write(chunk.data)
                 else:
                     file.write(tensor.raw_data)
                     tensor.ClearField("raw_data")
                 _set_external_location(tensor, location, start, file.tell() - start)
-        write_bytes(path, _encode(model.proto))
+        write_bytes(path, _encode_message(model.proto))
     finally:
         for tensor, original in moved:
             tensor.CopyFrom(original)
@@ -182,7 +182,7 @@ def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
         if model.scratch is None:
             write_model(model, path)
         else:
-            write_bytes(path, _encode(model.proto))
+            write_bytes(path, _encode_message(model.proto))
     except OSError as error:
         raise _no_scratch_error(error) from None
     return path, scratch
@@ -190,7 +190,7 @@ def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
 
 def is_large(proto: ModelProto) -> bool:
     """Whether the tensor data, including external data, do not fit into one message."""
-    return sum(map(byte_count, tensors(proto))) > MAX_INLINE_BYTES
+    return sum(map(tensor_byte_count, tensors(proto))) > MAX_INLINE_BYTES
 
 
 def is_external(tensor: TensorProto) -> bool:
@@ -198,7 +198,7 @@ def is_external(tensor: TensorProto) -> bool:
     return bool(onnx.external_data_helper.uses_external_data(tensor))
 
 
-def byte_count(tensor: TensorProto) -> int:
+def tensor_byte_count(tensor: TensorProto) -> int:
     """The size of a tensor's data, from its type and shape; 0 for strings, whose data cannot be external."""
     if tensor.data_type in _TYPES_WITHOUT_RAW_DATA:
         return 0
@@ -261,7 +261,7 @@ def copy_external_data(proto: ModelProto, folder: Path, scratch: Path, target: P
 
 def without_external_data(proto: ModelProto) -> ModelProto:
     """A copy in which tensors with external data are empty, for tools that would open the files."""
-    copy = _copy(proto)
+    copy = _copy_model(proto)
     for tensor in tensors(copy):
         if is_external(tensor):
             del tensor.external_data[:]
@@ -313,7 +313,7 @@ def load_external_data(tensor: TensorProto, folder: Path) -> None:
     del tensor.external_data[:]
 
 
-def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
+def _read_external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
     """The external data of a tensor, in chunks."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     assert model.folder is not None
@@ -344,13 +344,13 @@ def _set_external_location(tensor: TensorProto, location: str, offset: int, leng
     tensor.data_location = TensorProto.EXTERNAL
 
 
-def _copy(proto: ModelProto) -> ModelProto:
+def _copy_model(proto: ModelProto) -> ModelProto:
     copy = ModelProto()
     copy.CopyFrom(proto)
     return copy
 
 
-def _encode(proto: ModelProto) -> bytes:
+def _encode_message(proto: ModelProto) -> bytes:
     try:
         data: bytes = proto.SerializeToString()
     except (EncodeError, ValueError) as error:  # protobuf's two implementations differ

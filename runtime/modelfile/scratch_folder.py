@@ -65,7 +65,7 @@ class ScratchFolder:
             else:
                 data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             with (self.path / DATA_FILE).open("ab") as file:
-                start = align(file)
+                start = pad_to_alignment(file)
                 for first in range(0, data.size, _CHUNK_BYTES):
                     file.write(data[first : first + _CHUNK_BYTES].data)
             self._written[id(array)] = array, start, data.size
@@ -73,7 +73,7 @@ class ScratchFolder:
         return start, size
 
 
-def align(file: BinaryIO) -> int:
+def pad_to_alignment(file: BinaryIO) -> int:
     """Pad a file to the alignment of the next tensor; returns its offset."""
     end = file.seek(0, os.SEEK_END)
     start = -(-end // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES

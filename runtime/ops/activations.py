@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .axis_arguments import unknown_value_error
 from .elementwise import clamp_to_bounds, erf
-from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, through_reals, with_native_loop
+from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, via_float_dtype, with_native_loop
 from .primitive_types import NativeLoop, NoNativeKernel
 from .random_source import RandomSource
 from .registry import onnx, openvino
@@ -134,11 +134,11 @@ def _tanh(p: P, x: T) -> T:
     return p.map(np.tanh, x)
 
 
-sigmoid = with_native_loop(SIGMOID, through_reals(_sigmoid))
-softplus = with_native_loop(SOFTPLUS, through_reals(_softplus))
-softsign = through_reals(_softsign)
-_exact_gelu = with_native_loop(GELU, through_reals(_gelu))
-tanh = through_reals(_tanh)
+sigmoid = with_native_loop(SIGMOID, via_float_dtype(_sigmoid))
+softplus = with_native_loop(SOFTPLUS, via_float_dtype(_softplus))
+softsign = via_float_dtype(_softsign)
+_exact_gelu = with_native_loop(GELU, via_float_dtype(_gelu))
+tanh = via_float_dtype(_tanh)
 
 #: Activations of recurrent operators: the function and its default parameters (alpha, beta).
 RECURRENT_ACTIVATIONS: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
@@ -147,12 +147,12 @@ RECURRENT_ACTIVATIONS: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
     "sigmoid": (sigmoid, ()),
     "softsign": (softsign, ()),
     "softplus": (softplus, ()),
-    "leakyrelu": (through_reals(_leaky_relu), (0.01,)),
+    "leakyrelu": (via_float_dtype(_leaky_relu), (0.01,)),
     "thresholdedrelu": (_thresholded_relu_inclusive, (1.0,)),
-    "elu": (through_reals(_elu), (1.0,)),
-    "hardsigmoid": (through_reals(_hard_sigmoid), (0.2, 0.5)),
-    "affine": (through_reals(_affine), (1.0, 0.0)),
-    "scaledtanh": (through_reals(_scaled_tanh), (1.0, 1.0)),
+    "elu": (via_float_dtype(_elu), (1.0,)),
+    "hardsigmoid": (via_float_dtype(_hard_sigmoid), (0.2, 0.5)),
+    "affine": (via_float_dtype(_affine), (1.0, 0.0)),
+    "scaledtanh": (via_float_dtype(_scaled_tanh), (1.0, 1.0)),
 }
 
 
@@ -171,8 +171,8 @@ for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
     ("Sigmoid", 1, "Sigmoid", 1, sigmoid),
     ("Softplus", 1, "SoftPlus", 4, softplus),
     ("Softsign", 1, "SoftSign", 9, softsign),
-    ("HardSwish", 14, "HSwish", 4, through_reals(_hard_swish)),
-    ("Mish", 18, "Mish", 4, through_reals(_mish)),
+    ("HardSwish", 14, "HSwish", 4, via_float_dtype(_hard_swish)),
+    ("Mish", 18, "Mish", 4, via_float_dtype(_mish)),
 ):
     onnx(_onnx_name, since=_onnx_since)(_without_attributes(_function))
     openvino(_openvino_name, since=_openvino_since)(_without_attributes(_function))
@@ -185,23 +185,23 @@ openvino("Gelu", since=2)(_without_attributes(_exact_gelu))
 
 @onnx("LeakyRelu")
 def leaky_relu(p: P, x: T, *, alpha: float = 0.01) -> T:
-    return through_reals(_leaky_relu)(p, x, alpha)
+    return via_float_dtype(_leaky_relu)(p, x, alpha)
 
 
 @onnx("Elu")
 @openvino("Elu")
 def elu(p: P, x: T, *, alpha: float = 1.0) -> T:
-    return through_reals(_elu)(p, x, alpha)
+    return via_float_dtype(_elu)(p, x, alpha)
 
 
 @onnx("Selu", since=1)
 def selu_1(p: P, x: T, *, alpha: float = 1.6732, gamma: float = 1.0507) -> T:
-    return through_reals(_selu)(p, x, alpha, gamma)
+    return via_float_dtype(_selu)(p, x, alpha, gamma)
 
 
 @onnx("Selu", since=6)
 def selu(p: P, x: T, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> T:
-    return through_reals(_selu)(p, x, alpha, gamma)
+    return via_float_dtype(_selu)(p, x, alpha, gamma)
 
 
 @openvino("Selu")
@@ -213,12 +213,12 @@ def openvino_selu(p: P, x: T, alpha: T, gamma: T) -> T:
 
 @onnx("Celu", since=12)
 def celu(p: P, x: T, *, alpha: float = 1.0) -> T:
-    return through_reals(_celu)(p, x, alpha)
+    return via_float_dtype(_celu)(p, x, alpha)
 
 
 @onnx("HardSigmoid")
 def hard_sigmoid(p: P, x: T, *, alpha: float = 0.2, beta: float = 0.5) -> T:
-    return through_reals(_hard_sigmoid)(p, x, alpha, beta)
+    return via_float_dtype(_hard_sigmoid)(p, x, alpha, beta)
 
 
 @openvino("HardSigmoid")
@@ -229,7 +229,7 @@ def openvino_hard_sigmoid(p: P, x: T, alpha: T, beta: T) -> T:
 
 @openvino("HSigmoid", since=5)
 def hsigmoid(p: P, x: T) -> T:
-    return through_reals(_hard_sigmoid)(p, x, 1 / 6, 0.5)
+    return via_float_dtype(_hard_sigmoid)(p, x, 1 / 6, 0.5)
 
 
 @onnx("ThresholdedRelu", since=10)
@@ -250,12 +250,12 @@ def openvino_gelu(p: P, x: T, *, approximation_mode: str = "erf") -> T:
 def _gelu_by_mode(p: P, x: T, mode: str, exact: str) -> T:
     if mode.lower() not in (exact, "tanh"):
         raise unknown_value_error("approximation", mode, (exact, "tanh"))
-    return _exact_gelu(p, x) if mode.lower() == exact else through_reals(_gelu_tanh)(p, x)
+    return _exact_gelu(p, x) if mode.lower() == exact else via_float_dtype(_gelu_tanh)(p, x)
 
 
 @onnx("Swish", since=24)
 def swish(p: P, x: T, *, alpha: float = 1.0) -> T:
-    return through_reals(_swish)(p, x, alpha)
+    return via_float_dtype(_swish)(p, x, alpha)
 
 
 @openvino("Swish", since=4)

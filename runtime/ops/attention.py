@@ -54,7 +54,7 @@ class AttentionWindow:
             visible &= distance <= self.keys_after
         return visible
 
-    def hides_all_keys(self, queries: int, keys: int) -> bool:
+    def has_fully_masked_query(self, queries: int, keys: int) -> bool:
         """True if no query sees any key."""
         visible = self.visibility_mask(queries, keys)
         return visible is not None and not visible.any(1).all()
@@ -88,7 +88,7 @@ def attend(
     fused = shape.queries <= MAX_FUSED_QUERIES and 0 < shape.width <= MAX_HEAD_WIDTH and shape.keys > 0
     if fused and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
         return _attend_fused(p, q, k, v, shape, scale, bias, window, softcap, zeros, positions_first)
-    hides = bias is not None or window.hides_all_keys(shape.queries, shape.keys)
+    hides = bias is not None or window.has_fully_masked_query(shape.queries, shape.keys)
     full_bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
     y = attend_unfused(p, q, k, v, scale=scale, bias=full_bias, softcap=softcap, zeros=zeros and hides)[0]
     return _swap_heads_and_positions(p, y) if positions_first else y

@@ -72,7 +72,7 @@ def _check_distinct(axes: Iterable[int]) -> tuple[int, ...]:
     return result
 
 
-def split_element_counts(axis: int, shape: Sequence[int]) -> tuple[int, int]:
+def element_counts_around_axis(axis: int, shape: Sequence[int]) -> tuple[int, int]:
     """The element counts of the axes before ``axis`` and of those from it on; ``axis`` may be the rank.
 
     Raises:

@@ -27,9 +27,9 @@ def convert(p: P, x: T, to: Dtype, saturate: bool = True, round_mode: str = "up"
     if to == _STRING:
         return p.map(_TO_STRING, x)
     if x.dtype == _STRING:
-        return p.map(_from_string(to), x)
+        return p.map(_string_parsing_loop(to), x)
     if to.name.startswith("float8"):
-        return p.map(_to_float8(to, bool(saturate), round_mode), x)
+        return p.map(_float8_conversion_loop(to, bool(saturate), round_mode), x)
     return p.cast(x, to)
 
 
@@ -56,7 +56,7 @@ _TO_STRING = NativeLoop("to_string", _to_string)
 
 
 @cache
-def _from_string(to: Dtype) -> NativeLoop:
+def _string_parsing_loop(to: Dtype) -> NativeLoop:
     def parse(text: Any) -> Any:
         number = text.decode() if isinstance(text, bytes) else str(text)
         try:
@@ -64,16 +64,16 @@ def _from_string(to: Dtype) -> NativeLoop:
         except ValueError:
             return int(float(number))  # "100.5" converts to 100; a non-number raises
 
-    def eager(x: Array) -> Array:
+    def convert_array(x: Array) -> Array:
         values = [parse(text) for text in x.ravel()]
         return np.array(values, to).reshape(x.shape)
 
-    return NativeLoop(f"string_to_{to.name}", eager)
+    return NativeLoop(f"string_to_{to.name}", convert_array)
 
 
 @cache
-def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
-    def eager(x: Array) -> Array:
+def _float8_conversion_loop(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
+    def convert_array(x: Array) -> Array:
         values = x.astype(np.float32)
         if to.name == "float8_e8m0fnu":
             from onnx.numpy_helper import to_float8e8m0
@@ -87,7 +87,7 @@ def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
             values = np.clip(values, -largest, largest)
         return values.astype(to)
 
-    return NativeLoop(f"to_{to.name}", eager)
+    return NativeLoop(f"to_{to.name}", convert_array)
 
 
 @onnx("Cast", since=1)

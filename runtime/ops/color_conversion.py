@@ -78,11 +78,13 @@ def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
     luma = channel(0.257, 0.504, 0.098, 16)
     batch, height, width = luma.shape
 
-    def shrink(plane: Array) -> Array:
+    def downsample(plane: Array) -> Array:
         squares = plane.reshape(batch, height // 2, 2, width // 2, 2)
         return round_integer(squares.sum((2, 4), dtype=f32) / 4)
 
-    pairs = np.stack([shrink(channel(-0.148, -0.291, 0.439, 128)), shrink(channel(0.439, -0.368, -0.071, 128))], -1)
+    pairs = np.stack(
+        [downsample(channel(-0.148, -0.291, 0.439, 128)), downsample(channel(0.439, -0.368, -0.071, 128))], -1
+    )
     y, uv = luma[..., None].astype(x.dtype), pairs.astype(x.dtype)
     if single_plane:
         return np.concatenate([y, uv.reshape(batch, height // 2, width, 1)], 1)

@@ -51,7 +51,7 @@ class ConvAxisTaps:
     residues: tuple[tuple[int, int, tuple[Shape, ...]], ...]
 
     @property
-    def reach(self) -> int:
+    def max_tap_shift(self) -> int:
         return max((tap[2] for _, _, taps in self.residues for tap in taps), default=0)
 
     @property
@@ -82,14 +82,19 @@ def _transposed_conv_taps(kernel: int, stride: int, dilation: int, before: int, 
     return ConvAxisTaps((min_shift,), 1, stride, rebased)
 
 
-def _pad_axes(extents: Shape, fill: int = 1) -> Shape:
+def _pad_to_max_axes(extents: Shape, fill: int = 1) -> Shape:
     """Prepend axes up to the fixed number of conv.h."""
     return (fill,) * (_MAX_AXES - len(extents)) + extents
 
 
 def _axis_taps(windows: WindowGeometry, transposed: bool) -> list[ConvAxisTaps]:
     rows = (windows.kernel, windows.strides, windows.dilations)
-    axes = zip(*map(_pad_axes, rows), _pad_axes(windows.pads_before, 0), _pad_axes(windows.output_shape), strict=True)
+    axes = zip(
+        *map(_pad_to_max_axes, rows),
+        _pad_to_max_axes(windows.pads_before, 0),
+        _pad_to_max_axes(windows.output_shape),
+        strict=True,
+    )
     return [(_transposed_conv_taps if transposed else _conv_taps)(*rows) for rows in axes]
 
 
@@ -98,13 +103,18 @@ def _geometry_table(
     transposed: bool, n: int, groups: int, icg: int, ocg: int, windows: WindowGeometry, itemsize: int, workers: int
 ) -> tuple[Array, int]:
     """The parameter table of conv.h, and its scratch size in bytes for a number of threads."""
-    size, kernel, out = _pad_axes(windows.size), _pad_axes(windows.kernel), _pad_axes(windows.output_shape)
+    size, kernel, out = (
+        _pad_to_max_axes(windows.size),
+        _pad_to_max_axes(windows.kernel),
+        _pad_to_max_axes(windows.output_shape),
+    )
     taps = _axis_taps(windows, transposed)
-    reach, highest = [t.reach for t in taps], [t.count for t in taps]
+    max_tap_shift, highest = [t.max_tap_shift for t in taps], [t.count for t in taps]
     phases = math.prod(len(t.first) for t in taps)
     # Read in place: unit stride, no padding, and full vectors fit.
     direct = all(
-        t.first == (0,) and t.step == 1 and t.count + t.reach <= extent for t, extent in zip(taps, size, strict=True)
+        t.first == (0,) and t.step == 1 and t.count + t.max_tap_shift <= extent
+        for t, extent in zip(taps, size, strict=True)
     )
     lowest, lanes = [t.min_count for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
     direct = direct and (lowest[2] >= lanes or (highest[2] == size[2] and lowest[1] * lowest[2] >= lanes))
@@ -117,18 +127,18 @@ def _geometry_table(
             if ocg == 1
             else max(_BAND_BYTES, min(4 * _BAND_BYTES, ocg * icg * math.prod(kernel) * itemsize))
         )
-        row = max(1, icg) * phases * (highest[2] + reach[2]) * itemsize
+        row = max(1, icg) * phases * (highest[2] + max_tap_shift[2]) * itemsize
 
         def band_bytes(images: int, depth: int, height: int) -> int:
-            return images * (depth + reach[0]) * (height + reach[1]) * row
+            return images * (depth + max_tap_shift[0]) * (height + max_tap_shift[1]) * row
 
-        height = max(1, min(highest[1], budget // (row * (1 + reach[0])) - reach[1]))
+        height = max(1, min(highest[1], budget // (row * (1 + max_tap_shift[0])) - max_tap_shift[1]))
         depth = 1 if height < highest[1] else max(1, min(highest[0], budget // band_bytes(1, 1, height)))
         while depth > 1 and band_bytes(1, depth, height) > budget:
             depth -= 1
         images = 1 if depth < highest[0] else max(1, min(n, budget // band_bytes(1, depth, height)))
         band = (images, depth, height)
-        plane = (depth + reach[0], height + reach[1], highest[2] + reach[2])
+        plane = (depth + max_tap_shift[0], height + max_tap_shift[1], highest[2] + max_tap_shift[2])
     rows = math.prod(band)
     vectors = rows * -(-highest[2] // _MIN_VECTOR_ELEMENTS[itemsize]) + 1
     weights = icg * math.prod(kernel)
@@ -170,7 +180,7 @@ def _weight_packer(transposed: bool, groups: int, windows: WindowGeometry, dtype
     taps = _axis_taps(windows, transposed)
 
     def layout(w: Array) -> Array:
-        w = w.reshape(groups, -1, w.shape[1], *_pad_axes(w.shape[2:])).astype(dtype)
+        w = w.reshape(groups, -1, w.shape[1], *_pad_to_max_axes(w.shape[2:])).astype(dtype)
         w = w.swapaxes(1, 2) if transposed else w
         ocg = w.shape[1]
         out = []
@@ -308,7 +318,7 @@ def scale_and_shift_channels(p: P, x: T, factors: T, offsets: T) -> T:
     return p.reshape(_convolve(p, rows, weights, offsets, channels, windows, x.dtype), x.shape)
 
 
-def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
+def _check_operands(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
     """Check that data, weights and bias match.
 
     Raises:
@@ -346,7 +356,7 @@ def _require_same_dtype(x: T, w: T) -> None:
 @inherit_attributes(ConvAttributes)
 def conv(p: P, x: T, w: T, bias: T | None = None, **attributes: Any) -> T:
     attrs = ConvAttributes(**attributes)
-    _check(x, w, attrs.group, bias)
+    _check_operands(x, w, attrs.group, bias)
     _require_same_dtype(x, w)
     windows = attrs.windows(x, w)
     sums = None if bias is not None else int32_window_sums(p, x, w, attrs.group, windows)
@@ -436,7 +446,7 @@ def conv_transpose(
     **attributes: Any,
 ) -> T:
     attrs = ConvAttributes(**attributes)
-    _check(x, w, attrs.group, bias, True)
+    _check_operands(x, w, attrs.group, bias, True)
     _require_same_dtype(x, w)
     extents = None if not output_shape else output_shape[-(w.ndim - 2) :]
     windows = _transposed_windows(x, w, output_padding, extents, attrs)
@@ -458,7 +468,7 @@ def _merge_groups(p: P, w: T) -> tuple[T, int]:
     return p.reshape(w, (w.shape[0] * w.shape[1], *w.shape[2:])), w.shape[0]
 
 
-def _convolution(
+def _convolve_openvino(
     p: P,
     x: T,
     w: T,
@@ -475,18 +485,18 @@ def _convolution(
 
 
 @openvino("Convolution")
-@inherit_attributes(_convolution)
+@inherit_attributes(_convolve_openvino)
 def openvino_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
-    return _convolution(p, x, w, 1, **attributes)
+    return _convolve_openvino(p, x, w, 1, **attributes)
 
 
 @openvino("GroupConvolution")
-@inherit_attributes(_convolution)
+@inherit_attributes(_convolve_openvino)
 def openvino_group_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
-    return _convolution(p, x, *_merge_groups(p, w), **attributes)
+    return _convolve_openvino(p, x, *_merge_groups(p, w), **attributes)
 
 
-def _openvino_transposed(
+def _convolve_openvino_transposed(
     p: P,
     x: T,
     w: T,
@@ -530,15 +540,15 @@ def _openvino_transposed(
 
 
 @openvino("ConvolutionBackpropData")
-@inherit_attributes(_openvino_transposed)
+@inherit_attributes(_convolve_openvino_transposed)
 def openvino_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
-    return _openvino_transposed(p, x, w, 1, output_shape, **attributes)
+    return _convolve_openvino_transposed(p, x, w, 1, output_shape, **attributes)
 
 
 @openvino("GroupConvolutionBackpropData")
-@inherit_attributes(_openvino_transposed)
+@inherit_attributes(_convolve_openvino_transposed)
 def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
-    return _openvino_transposed(p, x, *_merge_groups(p, w), output_shape, **attributes)
+    return _convolve_openvino_transposed(p, x, *_merge_groups(p, w), output_shape, **attributes)
 
 
 # --- Quantized
@@ -586,7 +596,7 @@ def _exact_integer_sums(
 def conv_integer(p: P, x: T, w: T, x_zero: T | None = None, w_zero: T | None = None, **attributes: Any) -> T:
     """Padding has the value of the zero point."""
     attrs = ConvAttributes(**attributes)
-    _check(x, w, attrs.group, None)
+    _check_operands(x, w, attrs.group, None)
     return _exact_integer_sums(p, x, w, x_zero, w_zero, attrs.group, attrs.windows(x, w))
 
 
@@ -607,21 +617,21 @@ def qlinear_conv(
 ) -> T:
     """``bias`` is int32 with the scale of the products."""
     attrs = ConvAttributes(**attributes)
-    _check(x, w, attrs.group, bias)
+    _check_operands(x, w, attrs.group, bias)
     sums = _exact_integer_sums(p, x, w, x_zero, w_zero, attrs.group, attrs.windows(x, w))
 
-    def per_channel(values: T, dtype: Dtype) -> T:
+    def reshape_per_channel(values: T, dtype: Dtype) -> T:
         if values.size not in (1, w.shape[0]):
             raise shape_error("values", values.shape, f"do not fit {w.shape[0]} channels")
         return p.reshape(cast(p, values, dtype), (values.size, *(1,) * (x.ndim - 2)))
 
     if bias is not None:
-        sums = p.map(np.add, sums, per_channel(bias, _INT32))
-    scales = [per_channel(scale, _FLOAT32) for scale in (x_scale, w_scale, y_scale)]
+        sums = p.map(np.add, sums, reshape_per_channel(bias, _INT32))
+    scales = [reshape_per_channel(scale, _FLOAT32) for scale in (x_scale, w_scale, y_scale)]
     scale = p.map(np.divide, p.map(np.multiply, scales[0], scales[1]), scales[2])
     rounded = p.map(np.rint, p.map(np.multiply, cast(p, sums, _FLOAT32), scale))
     limits = np.iinfo(y_zero.dtype)
-    y = p.map(np.add, rounded, per_channel(y_zero, _FLOAT32))
+    y = p.map(np.add, rounded, reshape_per_channel(y_zero, _FLOAT32))
     return cast(p, clamp_to_bounds(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)
 
 

@@ -16,7 +16,7 @@ INT64 = np.dtype(np.int64)
 _INT32 = np.dtype(np.int32)
 
 
-def _collapse(best: Array, blank: int, merge: bool) -> Array:
+def _collapse_repeats_and_blanks(best: Array, blank: int, merge: bool) -> Array:
     """Remove blanks and, with ``merge``, repetitions from the classes of a sequence."""
     keep = best != blank
     if merge:
@@ -34,7 +34,7 @@ def ctc_greedy_decoder(p: P, x: Array, mask: Array, *, ctc_merge_repeated: bool 
     for k in range(batch):
         ends = np.flatnonzero(mask[:, k] == 0)
         best = x[: ends[0] if len(ends) else steps, k].argmax(-1)
-        decoded = _collapse(best, classes - 1, ctc_merge_repeated)
+        decoded = _collapse_repeats_and_blanks(best, classes - 1, ctc_merge_repeated)
         out[k, : len(decoded), 0, 0] = decoded
     return out
 
@@ -59,7 +59,7 @@ def ctc_greedy_decoder_seq_len(
     out = np.full((batch, steps), -1, classes_index_type)
     counts = np.zeros(batch, sequence_length_type)
     for k, length in enumerate(lengths.tolist()):
-        decoded = _collapse(x[k, :length].argmax(-1), blank, merge_repeated)
+        decoded = _collapse_repeats_and_blanks(x[k, :length].argmax(-1), blank, merge_repeated)
         out[k, : len(decoded)] = decoded
         counts[k] = len(decoded)
     return (out, counts)[:n_outputs]

@@ -79,7 +79,7 @@ class EagerPrimitives:
             out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
             kernel = ufunc_kernels.driver_kernel("arg", out.dtype)
             loop_nest.run_kernel(
-                kernel, (_row_major(x), out), extra=ufunc_kernels.arg_reduction_params(which, x, axis, last)
+                kernel, (_to_row_major(x), out), extra=ufunc_kernels.arg_reduction_params(which, x, axis, last)
             )
             return out
         find = np.argmax if which == "max" else np.argmin
@@ -95,9 +95,9 @@ class EagerPrimitives:
             return np.asarray(np.matmul(a, b))
         a2, b2 = loop_nest.aligned_array(a), loop_nest.aligned_array(b)
         if a.ndim == 1:
-            a2 = _row_major(a2).reshape(1, -1)
+            a2 = _to_row_major(a2).reshape(1, -1)
         if b.ndim == 1:
-            b2 = _row_major(b2).reshape(-1, 1)
+            b2 = _to_row_major(b2).reshape(-1, 1)
         shape = ufunc_kernels.product_shape(a2, b2)
         out = np.empty(shape, kernel.out)
         if out.size:
@@ -114,7 +114,7 @@ class EagerPrimitives:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def hoisted(
+    def run_hoisted_step(
         self,
         step: IterationFunction,
         iteration: Array,
@@ -152,7 +152,7 @@ class EagerPrimitives:
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
         """Reshape in row-major order; sizes match, no -1."""
-        return _row_major(x).reshape(tuple(shape))
+        return _to_row_major(x).reshape(tuple(shape))
 
     def transpose(self, x: Array, perm: Sequence[int]) -> Array:
         """Permute axes: output axis k is input axis ``perm[k]``."""
@@ -204,10 +204,10 @@ class EagerPrimitives:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
         aligned = [loop_nest.aligned_array(x) for x in inputs]
         strided = [
-            x if ufunc_kernels.has_contiguous_rows(x) else _row_major(x) for x in aligned[: routine.strided_inputs]
+            x if ufunc_kernels.has_contiguous_rows(x) else _to_row_major(x) for x in aligned[: routine.strided_inputs]
         ]
         steps = ufunc_kernels.row_strides(strided)
-        arrays = (*strided, *map(_row_major, aligned[routine.strided_inputs :]), *results)
+        arrays = (*strided, *map(_to_row_major, aligned[routine.strided_inputs :]), *results)
         if routine.growing_axes:
             count = np.empty((), np.int64)
             arrays = (*arrays, count)
@@ -218,7 +218,7 @@ class EagerPrimitives:
             raise ModelError(routine.failure or f"{routine.name} failed", name=routine.name)
         if routine.growing_axes:
             n, pairs = int(count), zip(results, routine.growing_axes, strict=True)
-            return tuple([x if axis < 0 else _prefix_along(x, axis, n) for x, axis in pairs])
+            return tuple([x if axis < 0 else _trim_axis_to_length(x, axis, n) for x, axis in pairs])
         return results
 
     def constant(self, array: Array) -> Array:
@@ -244,12 +244,12 @@ class EagerPrimitives:
         return x
 
 
-def _row_major(x: Array) -> Array:
+def _to_row_major(x: Array) -> Array:
     """The array in row-major order; ``np.ascontiguousarray`` would add an axis to scalars."""
     return x if x.flags.c_contiguous else np.array(x, order="C")
 
 
-def _prefix_along(x: Array, axis: int, length: int) -> Array:
+def _trim_axis_to_length(x: Array, axis: int, length: int) -> Array:
     """The leading elements of an array, reshaped to ``length`` along an axis."""
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     return x.reshape(-1)[: math.prod(shape)].reshape(shape).copy()

@@ -13,14 +13,14 @@ from ..errors import ModelError
 from ..graph import System
 from .axis_arguments import unknown_value_error
 from .operator_helpers import (
+    broadcast_onnx_legacy,
     cast,
+    check_openvino_broadcast,
     check_same_shape,
     constant,
     full_constant,
     is_float,
-    onnx_legacy_align,
-    openvino_align,
-    through_reals,
+    via_float_dtype,
     with_native_loop,
 )
 from .primitive_types import Elementwise, NativeLoop
@@ -57,7 +57,7 @@ def float_unary(function: np.ufunc) -> Callable[[P, T], T]:
 
     def op(p: P, x: T) -> T:
         direct = same_dtype_unary(function)
-        return direct(p, x) if is_float(x.dtype) else through_reals(direct)(p, x)
+        return direct(p, x) if is_float(x.dtype) else via_float_dtype(direct)(p, x)
 
     return op
 
@@ -80,7 +80,7 @@ def same_dtype_unary(function: np.ufunc) -> Callable[[P, T], T]:
     return op
 
 
-erf = with_native_loop(ERF, through_reals(lambda p, x: p.map(ERF, x)))
+erf = with_native_loop(ERF, via_float_dtype(lambda p, x: p.map(ERF, x)))
 
 
 # ONNX name, first opset, OpenVINO name, its first opset, meaning.
@@ -228,7 +228,7 @@ register_all(
 
 def _with_legacy_broadcast(function: Binary) -> Callable[..., T]:
     def op(p: P, a: T, b: T, *, broadcast: int = 0, axis: int | None = None) -> T:
-        return function(p, a, onnx_legacy_align(p, a, b, broadcast, axis))
+        return function(p, a, broadcast_onnx_legacy(p, a, b, broadcast, axis))
 
     return op
 
@@ -238,7 +238,7 @@ register_all(System.ONNX, [(name, 1, _with_legacy_broadcast(function)) for name,
 
 def _openvino_binary(function: Binary) -> Callable[..., T]:
     def op(p: P, a: T, b: T, *, auto_broadcast: str = "numpy") -> T:
-        openvino_align(a, b, auto_broadcast)
+        check_openvino_broadcast(a, b, auto_broadcast)
         return function(p, a, b)
 
     return op
@@ -280,7 +280,7 @@ register_all(System.OPENVINO, [(name, since, _openvino_binary(function)) for nam
 
 @openvino("Divide")
 def openvino_divide(p: P, a: T, b: T, *, auto_broadcast: str = "numpy", m_pythondiv: bool = True) -> T:
-    openvino_align(a, b, auto_broadcast)
+    check_openvino_broadcast(a, b, auto_broadcast)
     return float_or_integer_binary(np.divide, DIVIDE_FLOOR if m_pythondiv else DIVIDE_TRUNCATE)(p, a, b)
 
 
@@ -322,7 +322,7 @@ def _variadic(ufunc: np.ufunc) -> Callable[..., T]:
     return op
 
 
-def _require_same_shape(function: Callable[..., T]) -> Callable[..., T]:
+def _with_same_shape_check(function: Callable[..., T]) -> Callable[..., T]:
     def op(p: P, *inputs: T) -> T:
         for other in inputs[1:]:
             check_same_shape(inputs[0], other, "opsets before 8 do not broadcast here")
@@ -338,7 +338,7 @@ _VARIADIC: tuple[tuple[str, int, Callable[..., T]], ...] = (
     ("Mean", 8, _elementwise_mean),
 )
 register_all(System.ONNX, _VARIADIC)
-register_all(System.ONNX, [(name, 1, _require_same_shape(function)) for name, _, function in _VARIADIC])
+register_all(System.ONNX, [(name, 1, _with_same_shape_check(function)) for name, _, function in _VARIADIC])
 
 
 # --- Selection and clipping.
@@ -351,8 +351,8 @@ def where(p: P, condition: T, a: T, b: T) -> T:
 
 @openvino("Select")
 def select(p: P, condition: T, a: T, b: T, *, auto_broadcast: str = "numpy") -> T:
-    openvino_align(a, b, auto_broadcast)
-    openvino_align(condition, a, auto_broadcast)
+    check_openvino_broadcast(a, b, auto_broadcast)
+    check_openvino_broadcast(condition, a, auto_broadcast)
     return p.where(condition, a, b)
 
 

@@ -47,7 +47,7 @@ class FixedSize:
 
     def excludes(self, shape: tuple[int, ...]) -> bool:
         """True if the node cannot run for data of this shape."""
-        declared = _constant_shape(self.declared_value)
+        declared = _declared_shape(self.declared_value)
         if declared is None or len(declared) != len(shape):
             return False
         if self.axis is not None:
@@ -89,7 +89,7 @@ def fixed_sizes_of_node(node: Operation, names: frozenset[str], constants: Const
         yield from _fixed_by_broadcast(node, names, constants)
     elif node.op_type in ("Expand", "Reshape") and len(node.inputs) == 2:
         data, sizes = node.inputs
-        shape = _constant_shape(data)
+        shape = _declared_shape(data)
         if data is None or sizes is None or shape is None or names.isdisjoint(d for d in shape if isinstance(d, str)):
             return
         numbers = constants.value_of(sizes)
@@ -118,7 +118,7 @@ def violated_fixed_size(graph: Graph, node: Operation, shapes: Sequence[tuple[in
     return None
 
 
-def _constant_shape(value: Value | None) -> tuple[int | str | None, ...] | None:
+def _declared_shape(value: Value | None) -> tuple[int | str | None, ...] | None:
     return value.type.shape if value is not None and isinstance(value.type, TensorType) else None
 
 
@@ -138,7 +138,7 @@ def _fixed_by_alignment(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
     """Sizes fixed by broadcasting, which aligns the last axes."""
-    shape = _constant_shape(data) or ()
+    shape = _declared_shape(data) or ()
     for k in range(1, min(len(shape), len(target)) + 1):
         dim, size = shape[-k], target[-k]
         if isinstance(dim, str) and dim in names and size > 1:
@@ -149,7 +149,7 @@ def _fixed_by_reshape(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
     """Sizes fixed by the element count. -1 is inferred, and 0 copies the size of the same axis."""
-    shape = list(_constant_shape(data) or ())
+    shape = list(_declared_shape(data) or ())
     if -1 in target:
         return
     copied: set[int] = set()

@@ -143,7 +143,7 @@ def _supports_routine(x: T, ufunc: np.ufunc | None = None) -> bool:
     return ufunc is None or kernels.type_char(x.dtype) in _REDUCIBLE
 
 
-def _require_numpy(p: P) -> None:
+def _require_eager_evaluation(p: P) -> None:
     """Raise NoNativeKernel unless evaluating eagerly."""
     if p.emits:
         raise NoNativeKernel
@@ -163,11 +163,11 @@ def _call_routine(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], nu
     return result
 
 
-def _index_tensor(p: P, x: T) -> T:
+def _to_index_tensor(p: P, x: T) -> T:
     return x if x.dtype in (np.int32, INT64) else p.cast(x, INT64)
 
 
-def _check_elements(shape: Sequence[int], indices: T, axis: int) -> None:
+def _check_element_indices(shape: Sequence[int], indices: T, axis: int) -> None:
     """Check the indices of element operators against the shape of the data."""
     if indices.ndim != len(shape) or not all(
         k == axis or m <= n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True))
@@ -195,11 +195,11 @@ def _merge_axes(shape: Sequence[int], indices: Sequence[int], axis: int) -> tupl
 @openvino("GatherElements", since=6)
 def gather_elements(p: P, x: T, indices: T, *, axis: int = 0) -> T:
     axis = normalize_existing_axis(axis, x.ndim)
-    _check_elements(x.shape, indices, axis)
-    indices = _index_tensor(p, indices)
+    _check_element_indices(x.shape, indices, axis)
+    indices = _to_index_tensor(p, indices)
     merged = _merge_axes(x.shape, indices.shape, axis)
     if merged is None or not _supports_routine(x):
-        _require_numpy(p)
+        _require_eager_evaluation(p)
         return x[_element_index(x.shape, indices, axis, -x.shape[axis])]
     axes, merged_axis = merged
     numbers = (_pack_params(x, indices, count=len(axes) // 2, axis=merged_axis), *axes)
@@ -221,7 +221,7 @@ def _tuple_index(shape: Sequence[int], indices: Array, batch: int) -> tuple[Arra
     return tuple(index)
 
 
-def _check_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
+def _check_index_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
     """Check the tuples against the shape, and return their length."""
     length = int(indices.shape[-1]) if indices.ndim else -1
     if not (0 <= batch < indices.ndim and 0 <= length <= len(shape) - batch):
@@ -231,15 +231,15 @@ def _check_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
 
 def _gather_nd(p: P, x: T, indices: T, batch: int) -> T:
     """GatherND with ``batch`` equal leading dimensions."""
-    length = _check_tuples(x.shape, indices, batch)
+    length = _check_index_tuples(x.shape, indices, batch)
     element_shape = x.shape[batch + length :]
     shape = (*indices.shape[:-1], *element_shape)
     if not length:
         unit_axes = (1,) * (indices.ndim - 1 - batch)
         return p.broadcast(p.reshape(x, (*x.shape[:batch], *unit_axes, *element_shape)), shape)
-    indices = _index_tensor(p, indices)
+    indices = _to_index_tensor(p, indices)
     if length > MAX_TUPLE_AXES or not _supports_routine(x):
-        _require_numpy(p)
+        _require_eager_evaluation(p)
         return np.asarray(x[_tuple_index(x.shape, indices, batch)], x.dtype)
     counts = element_count(shape[:batch]), element_count(indices.shape[batch:-1]), element_count(element_shape)
     numbers = (_pack_params(x, indices, count=length), *counts, *x.shape[batch : batch + length])
@@ -295,7 +295,7 @@ _OPENVINO_REDUCTIONS: Reductions = {
 }
 
 
-def _reduction(reduction: str | bytes, reductions: Reductions) -> np.ufunc | None:
+def _reduction_ufunc(reduction: str | bytes, reductions: Reductions) -> np.ufunc | None:
     reduction = decode_string(reduction).lower()
     if reduction not in reductions:
         raise unknown_value_error("reduction", reduction, tuple(reductions))
@@ -323,12 +323,12 @@ def _scatter_elements(
     p: P, data: T, indices: T, updates: T, axis: int, ufunc: np.ufunc | None, negative: bool = True
 ) -> T:
     _check_updates(updates, indices.shape)
-    _check_elements(data.shape, indices, axis)
+    _check_element_indices(data.shape, indices, axis)
     lowest = -data.shape[axis] if negative else 0
-    indices = _index_tensor(p, indices)
+    indices = _to_index_tensor(p, indices)
     merged = _merge_axes(data.shape, indices.shape, axis)
     if merged is None or not _supports_routine(data, ufunc) or updates.dtype != data.dtype:
-        _require_numpy(p)
+        _require_eager_evaluation(p)
         return _scatter(data, _element_index(data.shape, indices, axis, lowest), updates, ufunc)
     axes, merged_axis = merged
     packed = _pack_params(data, indices, ufunc, len(axes) // 2, merged_axis, negative)
@@ -340,7 +340,7 @@ def _scatter_elements(
 @onnx("Scatter", since=9)
 @onnx("ScatterElements", since=11)
 def scatter_elements(p: P, data: T, indices: T, updates: T, *, axis: int = 0, reduction: str = "none") -> T:
-    ufunc = _reduction(reduction, _ONNX_REDUCTIONS)
+    ufunc = _reduction_ufunc(reduction, _ONNX_REDUCTIONS)
     return _scatter_elements(p, data, indices, updates, normalize_existing_axis(axis, data.ndim), ufunc)
 
 
@@ -363,17 +363,17 @@ def scatter_elements_update_12(
 ) -> T:
     axis_index = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
     mean = reduction.lower() == "mean"
-    ufunc = np.add if mean else _reduction(reduction, _OPENVINO_REDUCTIONS)
+    ufunc = np.add if mean else _reduction_ufunc(reduction, _OPENVINO_REDUCTIONS)
     if ufunc is None or (use_init_val and not mean):
         return _scatter_elements(p, data, indices, updates, axis_index, ufunc)
-    _require_numpy(p)
+    _require_eager_evaluation(p)
     _check_updates(updates, indices.shape)
-    _check_elements(data.shape, indices, axis_index)
+    _check_element_indices(data.shape, indices, axis_index)
     index = _element_index(data.shape, indices, axis_index, -data.shape[axis_index])
     start = data
     if not use_init_val:
         start = data.copy()
-        start[index] = _identity(ufunc, data.dtype)
+        start[index] = _identity_element(ufunc, data.dtype)
     out = _scatter(start, index, updates, ufunc)
     if not mean:
         return out
@@ -384,7 +384,7 @@ def scatter_elements_update_12(
     return np.asarray(average, data.dtype)
 
 
-def _identity(ufunc: np.ufunc, dtype: Dtype) -> Any:
+def _identity_element(ufunc: np.ufunc, dtype: Dtype) -> Any:
     """The identity element of a reduction."""
     if ufunc is np.add or ufunc is np.subtract:
         return 0
@@ -398,12 +398,12 @@ def _identity(ufunc: np.ufunc, dtype: Dtype) -> Any:
 
 
 def _scatter_nd(p: P, data: T, indices: T, updates: T, ufunc: np.ufunc | None) -> T:
-    length = _check_tuples(data.shape, indices, 0)
+    length = _check_index_tuples(data.shape, indices, 0)
     element_shape = data.shape[length:]
     _check_updates(updates, (*indices.shape[:-1], *element_shape))
-    indices = _index_tensor(p, indices)
+    indices = _to_index_tensor(p, indices)
     if length > MAX_TUPLE_AXES or not _supports_routine(data, ufunc) or updates.dtype != data.dtype:
-        _require_numpy(p)
+        _require_eager_evaluation(p)
         return _scatter(data, _tuple_index(data.shape, indices, 0), updates, ufunc)
     packed = _pack_params(data, indices, ufunc, length)
     counts = data.size * data.dtype.itemsize, element_count(indices.shape[:-1]), element_count(element_shape)
@@ -414,24 +414,24 @@ def _scatter_nd(p: P, data: T, indices: T, updates: T, ufunc: np.ufunc | None) -
 
 @onnx("ScatterND", since=11)
 def scatter_nd(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
-    return _scatter_nd(p, data, indices, updates, _reduction(reduction, _ONNX_REDUCTIONS))
+    return _scatter_nd(p, data, indices, updates, _reduction_ufunc(reduction, _ONNX_REDUCTIONS))
 
 
 @openvino("ScatterNDUpdate", since=3)
 def scatter_nd_update(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
     if indices.ndim == 1 and indices.size == data.ndim and updates.size == 1:
         updates = p.reshape(updates, ())  # "if the expected rank is 0 it can be a tensor with a single element"
-    return _scatter_nd(p, data, indices, updates, _reduction(reduction, _OPENVINO_REDUCTIONS))
+    return _scatter_nd(p, data, indices, updates, _reduction_ufunc(reduction, _OPENVINO_REDUCTIONS))
 
 
 @openvino("ScatterUpdate", since=3)
 def scatter_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
     axis_index = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
     _check_updates(updates, (*data.shape[:axis_index], *indices.shape, *data.shape[axis_index + 1 :]))
-    indices = _index_tensor(p, indices)
+    indices = _to_index_tensor(p, indices)
     check = partial(_check_indices, indices, data.shape[axis_index], 0)
     if not _supports_routine(data) or updates.dtype != data.dtype:
-        _require_numpy(p)
+        _require_eager_evaluation(p)
         check()
         index: tuple[Any, ...] = (*(slice(None),) * axis_index, indices)
         return _scatter(data, index, updates, None)

@@ -37,11 +37,11 @@ def int8_window_sums(
 
     None: another implementation is preferable.
     """
-    if not _supports(x, w, groups, windows) or x.dtype not in _BYTES or w.dtype not in _BYTES:
+    if not _supports_int8_kernel(x, w, groups, windows) or x.dtype not in _BYTES or w.dtype not in _BYTES:
         return None
     if (x_zero is not None and x_zero.size != 1) or (w_zero is not None and w_zero.size not in (1, w.shape[0])):
         return None
-    table, scratch, shape = _geometry(x, w, groups, windows)
+    table, scratch, shape = _geometry_and_shape(x, w, groups, windows)
     zeros = [p.constant(np.zeros(1, like.dtype)) if zero is None else zero for like, zero in ((x, x_zero), (w, w_zero))]
     numbers = (int(x.dtype == np.int8), int(w.dtype == np.int8), int(zeros[1].size != 1))
     (sums,) = p.call(RoutineCall("int8.conv", [(shape, _INT32)], numbers, scratch), (x, w, *zeros, p.constant(table)))
@@ -53,20 +53,20 @@ def int32_window_sums(p: P, x: T, w: T, groups: int, windows: WindowGeometry) ->
 
     A quantized OpenVINO IR converts its 8-bit data to 32 bits and subtracts the zero points.
     """
-    if not x.dtype == w.dtype == _INT32 or not _supports(x, w, groups, windows):
+    if not x.dtype == w.dtype == _INT32 or not _supports_int8_kernel(x, w, groups, windows):
         return None
     if math.prod(w.shape[1:]) > _MAX_EXACT_PRODUCTS:
         return None
     weights = p.constant_in_layout(w, _pack_int32_weights)
     if weights is None or not weights.size:
         return None
-    table, scratch, shape = _geometry(x, w, groups, windows)
+    table, scratch, shape = _geometry_and_shape(x, w, groups, windows)
     inputs = (x, weights, p.constant(table))
     (sums,) = p.call(RoutineCall("int8.from_int32_conv", [(shape, _INT32)], (), scratch + x.size), inputs)
     return sums
 
 
-def _supports(x: T, w: T, groups: int, windows: WindowGeometry) -> bool:
+def _supports_int8_kernel(x: T, w: T, groups: int, windows: WindowGeometry) -> bool:
     too_few_channels = w.shape[0] // groups < _MIN_CHANNELS
     return (
         not too_few_channels
@@ -85,7 +85,7 @@ def _pack_int32_weights(weights: Array) -> Array:
     return np.concatenate([header, narrow.reshape(-1).view(np.uint8)])
 
 
-def _geometry(x: T, w: T, groups: int, windows: WindowGeometry) -> tuple[Array, int, tuple[int, ...]]:
+def _geometry_and_shape(x: T, w: T, groups: int, windows: WindowGeometry) -> tuple[Array, int, tuple[int, ...]]:
     n, icg, ocg = int(x.shape[0]), int(w.shape[1]), int(w.shape[0]) // groups
     table, scratch = _geometry_table(n, groups, icg, ocg, windows, thread_pool.pool_size())
     return table, scratch, (n, groups * ocg, *windows.output_shape)

@@ -28,11 +28,11 @@ def pack_weights(weights: Array) -> Array:
     size = packed_size(k, n)
     packed = huge_pages.aligned_zeros((len(stack), size), np.dtype(np.uint8))
     for matrix, row in zip(stack, packed, strict=True):
-        _pack(matrix, row)
+        _pack_matrix(matrix, row)
     return packed
 
 
-def _pack(matrix: Array, row: Array) -> None:
+def _pack_matrix(matrix: Array, row: Array) -> None:
     k, n = matrix.shape
     loop_nest.run_kernel(
         ufunc_kernels.routine_kernel("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8))
@@ -51,7 +51,7 @@ def pack_int32_weights(weights: Array) -> Array:
         return np.empty(0, np.uint8)
     packed = huge_pages.aligned_zeros((int8.HEADER_BYTES + packed_size(*weights.shape),), np.dtype(np.uint8))
     packed[: int8.HEADER_BYTES] = header
-    _pack(narrow, packed[int8.HEADER_BYTES :])
+    _pack_matrix(narrow, packed[int8.HEADER_BYTES :])
     return packed
 
 

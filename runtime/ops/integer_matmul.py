@@ -57,8 +57,8 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     batch = broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     (m, k), n = rows.shape[-2:], columns.shape[-1]
     shape = (*batch, *((m,) if a.ndim > 1 else ()), *((n,) if b.ndim > 1 else ()))
-    a_zero = _zero_points(p, a_zero, a.dtype, (*batch, m, 1))
-    b_zero = _zero_points(p, b_zero, b.dtype, (*columns.shape[:-2], 1, n))
+    a_zero = _broadcast_zero_points(p, a_zero, a.dtype, (*batch, m, 1))
+    b_zero = _broadcast_zero_points(p, b_zero, b.dtype, (*columns.shape[:-2], 1, n))
     shared = all(extent == 1 for extent in columns.shape[:-2])
     if shared:
         columns = columns if columns.ndim == 2 else p.reshape(columns, (k, n))
@@ -84,7 +84,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     return p.reshape(product, shape)
 
 
-def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> T:
+def _broadcast_zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> T:
     """Broadcast zero points to ``shape``, or keep a scalar; a vector lies along the axis that is not 1."""
     if zero is None:
         return p.constant(np.zeros(1, dtype))

@@ -10,12 +10,12 @@ from ..errors import ModelError
 from .int8_weight_packing import int32_product
 from .operator_helpers import (
     as_float32,
+    broadcast_onnx_legacy,
     cast,
     check_broadcastable,
     check_unidirectional_broadcast,
     constant,
     is_float,
-    onnx_legacy_align,
     working_dtype,
 )
 from .registry import onnx, openvino
@@ -118,7 +118,7 @@ def gemm(
     if c is not None and isinstance(p, PackedProductPrimitives) and alpha == beta == 1 and a.dtype == np.float32:
         check_inner_dimensions(a, b)
         check_broadcastable(c, (a.shape[0], b.shape[1]), "C")
-        return p.matmul_from(c, a, b)
+        return p.matmul_accumulate(c, a, b)
     result = _scale(p, matmul_product(p, a, b), alpha)
     if c is None or beta == 0:
         return result
@@ -141,4 +141,4 @@ def gemm_1(
 ) -> T:
     """Before opset 7, C broadcasts only with ``broadcast=1``."""
     result = gemm(p, a, b, None, alpha=alpha, transA=transA, transB=transB)
-    return p.map(np.add, result, _scale(p, onnx_legacy_align(p, result, c, broadcast, None), beta))
+    return p.map(np.add, result, _scale(p, broadcast_onnx_legacy(p, result, c, broadcast, None), beta))

@@ -241,7 +241,7 @@ def attention(
     **attributes: Any,
 ) -> Any:
     """Self-attention with a combined projection to queries, keys and values."""
-    reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    reject_nonzero_attributes(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
     combined = matmul_product(p, x, weights)
     if bias is not None:
         combined = p.map(np.add, combined, bias)
@@ -269,7 +269,7 @@ def quantized_attention(
     **attributes: Any,
 ) -> Any:
     """Self-attention with an integer projection."""
-    reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    reject_nonzero_attributes(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
     products = integer_product(p, x, weight, input_zero_point, weight_zero_point)
     factor = p.map(np.multiply, input_scale, weight_scale)
     combined = p.map(np.add, p.map(np.multiply, cast(p, products, factor.dtype), factor), bias)
@@ -284,7 +284,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None, b_zero: T | None) -> T:
     return apply_standard_operator(p, "MatMulInteger", inputs if b_zero is not None else inputs[:3])[0]
 
 
-def reject_inputs(**attributes: int) -> None:
+def reject_nonzero_attributes(**attributes: int) -> None:
     for name, value in attributes.items():
         if value:
             raise UnsupportedError(
@@ -354,7 +354,7 @@ def multi_head_attention(
 # --- Rotary embeddings.
 
 
-def _rotary_rows(p: P, cache: T, positions: T) -> T:
+def _gather_rotary_rows(p: P, cache: T, positions: T) -> T:
     """Gather rows of a cache by position ``[batch, rows]``, with a broadcast axis for heads.
 
     Raises:
@@ -382,7 +382,7 @@ def rotary_embedding(
     scale: float = 1.0,
 ) -> T:
     """``position_ids``: one per row, or the position of the first row."""
-    reject_inputs(is_packed_batching=is_packed_batching)
+    reject_nonzero_attributes(is_packed_batching=is_packed_batching)
     flat = x.ndim == 3
     if flat:
         width = x.shape[2] // num_heads if rotary_embedding_dim and num_heads else 2 * cos_cache.shape[1]
@@ -394,7 +394,7 @@ def rotary_embedding(
     else:
         positions = position_ids
     result = core.rotate_pairs(
-        p, x, _rotary_rows(p, cos_cache, positions), _rotary_rows(p, sin_cache, positions), interleaved
+        p, x, _gather_rotary_rows(p, cos_cache, positions), _gather_rotary_rows(p, sin_cache, positions), interleaved
     )
     return merge_heads(p, result) if flat else result
 
@@ -501,7 +501,10 @@ def group_query_attention(
             raise ModelError("do_rotary=1 needs cos_cache and sin_cache", name="cos_cache")
         if position_ids is None:
             position_ids = p.numbers([past + k for past in pasts for k in range(rows)], (batch, rows), _INT64)
-        cosines, sines = _rotary_rows(p, cos_cache, position_ids), _rotary_rows(p, sin_cache, position_ids)
+        cosines, sines = (
+            _gather_rotary_rows(p, cos_cache, position_ids),
+            _gather_rotary_rows(p, sin_cache, position_ids),
+        )
         q, k = (
             core.rotate_pairs(p, q, cosines, sines, rotary_interleaved),
             core.rotate_pairs(p, k, cosines, sines, rotary_interleaved),
@@ -512,7 +515,7 @@ def group_query_attention(
     mask_bias = None
     # No mask needed: a single new row sees all keys.
     if not (causal and rows == 1 and local_window_size < 0 and all(past + 1 == total for past in pasts)):
-        hidden_keys = _cache_bias(pasts, lengths, rows, int(total), bool(causal), local_window_size)
+        hidden_keys = _cache_visibility_bias(pasts, lengths, rows, int(total), bool(causal), local_window_size)
         mask_bias = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
     score_bias = None if attention_bias is None else slice_columns(p, attention_bias, 0, total)
     bias = sum_biases(p, [mask_bias, score_bias])
@@ -528,7 +531,7 @@ def slice_leading_rows(p: P, x: T, rows: int) -> T:
     return p.slice(x, (0,) * 4, (1,) * 4, (*x.shape[:2], rows, x.shape[3]))
 
 
-def _cache_bias(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
+def _cache_visibility_bias(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
     """The bias ``[batch, 1, rows, total]``: 0 for visible keys, else -inf."""
     first, last = (np.array([int(n) for n in x])[:, None, None] for x in (pasts, lengths))
     last_visible = first + np.arange(rows)[:, None]  # last visible key of a row

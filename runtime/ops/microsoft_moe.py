@@ -69,7 +69,7 @@ class ExpertAttributes:
         return decode_string(self.activation_type)
 
     @property
-    def parts(self) -> int:
+    def columns_per_output(self) -> int:
         """Columns of the first product per output column."""
         return 2 if self.activation == "swiglu" and self.swiglu_fusion else 1
 
@@ -140,20 +140,20 @@ def _mix_experts(
     for rank in range(k):
         for expert in np.unique(best[:, rank]):
             selected = np.nonzero(best[:, rank] == expert)[0]
-            inner = _product(p, rows[selected], layers[0](expert))
-            other = None if layers[2] is None else _product(p, rows[selected], layers[2](expert))
-            y = _product(p, attrs.activate(p, inner, other), layers[1](expert))
+            inner = _apply_layer(p, rows[selected], layers[0](expert))
+            other = None if layers[2] is None else _apply_layer(p, rows[selected], layers[2](expert))
+            y = _apply_layer(p, attrs.activate(p, inner, other), layers[1](expert))
             total[selected] += weights[selected, rank, None] * y
     return total.reshape(x.shape).astype(x.dtype)
 
 
-def _product(p: P, rows: Array, layer: tuple[Array, Array | None]) -> Array:
+def _apply_layer(p: P, rows: Array, layer: tuple[Array, Array | None]) -> Array:
     weights, bias = layer
     y: Array = p.matmul(np.ascontiguousarray(rows), np.ascontiguousarray(weights.T))
     return y if bias is None else p.map(np.add, y, bias.astype(np.float32))
 
 
-def _check(name: str, array: Array | None, *shapes: tuple[int, ...]) -> None:
+def _check_shape(name: str, array: Array | None, *shapes: tuple[int, ...]) -> None:
     if array is not None and array.shape not in shapes:
         raise shape_error(name, array.shape, f"should be of shape {' or '.join(map(str, shapes))}")
 
@@ -183,14 +183,14 @@ def mixture_of_experts(
     attrs = ExpertAttributes(**attributes)
     attrs.check_activation(fc3 is not None)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
-    inner = outputs // attrs.parts
+    inner = outputs // attrs.columns_per_output
 
     def layer(name: str, weights: Array, bias: Array | None, rows: int, columns: int) -> _Weights:
-        _check(f"{name}_experts_weights", weights, (experts, rows, columns))
-        _check(f"{name}_experts_bias", bias, (experts, rows))
+        _check_shape(f"{name}_experts_weights", weights, (experts, rows, columns))
+        _check_shape(f"{name}_experts_bias", bias, (experts, rows))
         return lambda e: (weights[e].astype(np.float32), None if bias is None else bias[e])
 
-    first = layer("fc1", fc1, fc1_bias, attrs.parts * inner, hidden)
+    first = layer("fc1", fc1, fc1_bias, attrs.columns_per_output * inner, hidden)
     second = layer("fc2", fc2, fc2_bias, hidden, inner)
     third = None if fc3 is None else layer("fc3", fc3, fc3_bias, inner, hidden)
     return _mix_experts(p, x, router_probs, None, attrs, (first, second, third))
@@ -217,16 +217,16 @@ class QuantizedExpertWeights:
             raise ModelError(
                 f"rows of {columns} numbers cannot be divided into blocks of {block}", name="block_size", got=str(block)
             )
-        _check(f"{self.name}_experts_weights", self.weights, (experts, rows, -(-columns * bits // 8)))
-        _check(f"{self.name}_experts_bias", self.bias, (experts, rows))
+        _check_shape(f"{self.name}_experts_weights", self.weights, (experts, rows, -(-columns * bits // 8)))
+        _check_shape(f"{self.name}_experts_bias", self.bias, (experts, rows))
         if self.scales is None:
             raise ModelError(f"there are no {self.name}_scales", name=f"{self.name}_scales")
         count = columns // block if block else 1
         block_shape = (experts, rows, count)
-        _check(f"{self.name}_scales", self.scales, *([block_shape] if block else [block_shape, (experts, rows)]))
+        _check_shape(f"{self.name}_scales", self.scales, *([block_shape] if block else [block_shape, (experts, rows)]))
         block_zero_shape = (experts, rows, -(-count * bits // 8))
         row_zero_shape = (experts, -(-rows * bits // 8))
-        _check(f"{self.name}_zero_points", self.zeros, block_zero_shape if block else row_zero_shape)
+        _check_shape(f"{self.name}_zero_points", self.zeros, block_zero_shape if block else row_zero_shape)
         scales = self.scales.reshape(block_shape)
         default_zero = np.float32(1 << (bits - 1))
 
@@ -315,10 +315,18 @@ def quantized_mixture_of_experts(
         )
     attrs.check_activation(fc3 is not None)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
-    inner = outputs // attrs.parts
+    inner = outputs // attrs.columns_per_output
 
     products = (
-        ("fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, fc1_expert_weight_bits, (attrs.parts * inner, hidden)),
+        (
+            "fc1",
+            fc1,
+            fc1_scales,
+            fc1_zero_points,
+            fc1_bias,
+            fc1_expert_weight_bits,
+            (attrs.columns_per_output * inner, hidden),
+        ),
         ("fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, fc2_expert_weight_bits, (hidden, inner)),
         ("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, fc3_expert_weight_bits, (inner, hidden)),
     )

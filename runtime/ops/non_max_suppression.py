@@ -23,7 +23,7 @@ INT64 = np.dtype(np.int64)
 _EAGER = EagerPrimitives()
 
 
-def _corners(p: P, boxes: T, scores: T, centred: bool) -> T:
+def _to_corners(p: P, boxes: T, scores: T, centred: bool) -> T:
     """Convert (y1, x1, y2, x2) in any order, or centered (x, y, width, height), to ordered corners."""
     if boxes.shape[2:] != (4,):
         raise _shape_error(boxes, scores)
@@ -139,7 +139,7 @@ def _select_per_class(
         indices = _select_boxes(_EAGER, boxes, scores, nms)
         best = scores[tuple(indices.T)]
     else:
-        indices, best = _select_in_python(boxes, scores, nms, overlaps or _table_overlap)
+        indices, best = _select_in_python(boxes, scores, nms, overlaps or _table_box_overlaps)
     if ranked:
         order = np.argsort(-best, kind="stable")
         indices, best = indices[order], best[order]
@@ -166,7 +166,7 @@ def _scalar_or_default(p: P, value: T | None, default: float) -> float:
     return default if value is None else float(p.value(value).reshape(-1)[0])
 
 
-def _table_overlap(table: Array, k: int, others: Array) -> Array:
+def _table_box_overlaps(table: Array, k: int, others: Array) -> Array:
     return intersection_over_union(table[k], table[others])
 
 
@@ -183,7 +183,7 @@ def non_max_suppression(
 ) -> T:
     limit = int(_scalar_or_default(p, max_output_boxes_per_class, 0))
     nms = NmsParameters(limit, _scalar_or_default(p, iou_threshold, 0), _scalar_or_default(p, score_threshold, -np.inf))
-    corners = _corners(p, boxes, scores, bool(center_point_box))
+    corners = _to_corners(p, boxes, scores, bool(center_point_box))
     if isinstance(corners, np.ndarray):
         return _select_per_class(corners, scores, nms, None, ranked=False)[0]
     if scores.ndim != 3 or not _has_kernel(corners, scores):
@@ -213,7 +213,7 @@ def _openvino_nms(
         _scalar_or_default(p, sigma, 0),
         inclusive=True,
     )
-    corners = _corners(p, boxes.astype(working), scores, box_encoding.lower() == "center")
+    corners = _to_corners(p, boxes.astype(working), scores, box_encoding.lower() == "center")
     return _select_per_class(corners, scores.astype(working), nms, None, sort_result_descending)
 
 
@@ -278,12 +278,12 @@ def _rotated_corners(boxes: Array) -> Array:
 def _intersection_area(polygon: Array, clip_polygon: Array) -> float:
     """The intersection area of two convex polygons (Sutherland-Hodgman clipping)."""
 
-    def orient(shape: Array) -> Array:
+    def make_counterclockwise(shape: Array) -> Array:
         x, y = shape[:, 0], shape[:, 1]
         return shape if (x * np.roll(y, -1) - y * np.roll(x, -1)).sum() >= 0 else shape[::-1]
 
-    points = list(orient(polygon))
-    edges = orient(clip_polygon)
+    points = list(make_counterclockwise(polygon))
+    edges = make_counterclockwise(clip_polygon)
     for start, end in zip(edges, np.roll(edges, -1, 0), strict=True):
         dist = [
             float((end[0] - start[0]) * (q[1] - start[1]) - (end[1] - start[1]) * (q[0] - start[0])) for q in points

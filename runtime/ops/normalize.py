@@ -15,12 +15,12 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .axis_arguments import (
     element_count,
+    element_counts_around_axis,
     normalize_axes_sorted,
     normalize_axis,
     normalize_distinct_axes,
     normalize_existing_axis,
     read_ints,
-    split_element_counts,
     unknown_value_error,
 )
 from .convolution import scale_and_shift_channels
@@ -68,19 +68,19 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
             )
             return result
 
-    def round_step(value: T) -> T:
+    def round_to_input_dtype(value: T) -> T:
         return cast(p, cast(p, value, x.dtype), work)
 
     values = cast(p, x, work)
-    shifted = round_step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
-    powers = round_step(p.map(np.exp, shifted))
+    shifted = round_to_input_dtype(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
+    powers = round_to_input_dtype(p.map(np.exp, shifted))
     if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _MAX_UNROLLED:
         parts = [_element_along(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
-        total = functools.reduce(lambda a, b: round_step(p.map(np.add, a, b)), parts)
+        total = functools.reduce(lambda a, b: round_to_input_dtype(p.map(np.add, a, b)), parts)
     else:
-        total = round_step(p.reduce(np.add, powers, axes, True))
+        total = round_to_input_dtype(p.reduce(np.add, powers, axes, True))
     if logarithm:
-        return cast(p, p.map(np.subtract, shifted, round_step(p.map(np.log, total))), x.dtype)
+        return cast(p, p.map(np.subtract, shifted, round_to_input_dtype(p.map(np.log, total))), x.dtype)
     return cast(p, p.map(np.divide, powers, total), x.dtype)
 
 
@@ -122,7 +122,7 @@ def _hardmax(p: P, x: T, axis: int) -> T:
 @onnx("Hardmax")
 def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
     """Before opset 13: jointly over ``axis`` and all later axes."""
-    return p.reshape(_hardmax(p, p.reshape(x, split_element_counts(axis, x.shape)), 1), x.shape)
+    return p.reshape(_hardmax(p, p.reshape(x, element_counts_around_axis(axis, x.shape)), 1), x.shape)
 
 
 @onnx("Hardmax", since=13)
@@ -156,7 +156,7 @@ def normalize_trailing(
     shape, row_shape = tuple(x.shape), tuple(x.shape[first:])
     statistics_shape = (*shape[:first], *(1,) * len(row_shape))
     if x.dtype != FLOAT32 or not x.size:
-        results = _normalized_by_primitives(p, x, first, epsilon, centred, outside)
+        results = _normalize_by_primitives(p, x, first, epsilon, centred, outside)
         remaining: list[T | None] = [scale, bias]
     else:
         fused = [v if v is None or _matches_row(v.shape, row_shape) else None for v in (scale, bias)]
@@ -182,7 +182,7 @@ def _matches_row(shape: Sequence[int], row_shape: Sequence[int]) -> bool:
     return extra >= 0 and tuple(shape[extra:]) == tuple(row_shape) and all(n == 1 for n in shape[:extra])
 
 
-def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: bool, outside: bool) -> tuple[T, ...]:
+def _normalize_by_primitives(p: P, x: T, first: int, epsilon: float, centred: bool, outside: bool) -> tuple[T, ...]:
     axes = tuple(range(first, x.ndim))
     count = constant(p, element_count(x.shape[first:]), x.dtype)
     mean = p.map(np.divide, p.reduce(np.add, x, axes, True), count)
@@ -220,7 +220,7 @@ def layer_or_rms_normalize(
     return (_scale_and_shift(p, cast(p, normal, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse)
 
 
-def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
+def _reshape_per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
     """Reshape per-channel values (axis 1) to broadcast with ``x``."""
     channels = x.shape[1] if x.ndim > 1 else 1
     if values.shape != (channels,):
@@ -261,7 +261,7 @@ def _normalize_groups(p: P, x: T, groups: int, epsilon: float) -> T:
 @onnx("InstanceNormalization")
 def instance_normalization(p: P, x: T, scale: T, bias: T, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> T:
     work = working_dtype(x.dtype)
-    scale, bias = (_per_channel(p, v, x, work) for v in (scale, bias))
+    scale, bias = (_reshape_per_channel(p, v, x, work) for v in (scale, bias))
     return cast(
         p, _scale_and_shift(p, _normalize_groups(p, cast(p, x, work), x.shape[1], epsilon), scale, bias), x.dtype
     )
@@ -273,7 +273,7 @@ def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, ep
     work = working_dtype(x.dtype)
     normalized = _normalize_groups(p, cast(p, x, work), num_groups, epsilon)
     grouped = p.reshape(normalized, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
-    scale, bias = (_per_channel(p, v, grouped, work) for v in (scale, bias))
+    scale, bias = (_reshape_per_channel(p, v, grouped, work) for v in (scale, bias))
     return cast(p, p.reshape(_scale_and_shift(p, grouped, scale, bias), x.shape), x.dtype)
 
 
@@ -283,7 +283,7 @@ def group_normalization(
 ) -> T:
     work = working_dtype(x.dtype)
     normalized = cast(p, _normalize_groups(p, cast(p, x, work), num_groups, epsilon), x.dtype)
-    return _scale_and_shift(p, normalized, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
+    return _scale_and_shift(p, normalized, *(_reshape_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
 
 
 @openvino("GroupNormalization", since=12)
@@ -291,7 +291,7 @@ def openvino_group_normalization(p: P, x: T, scale: T, bias: T, *, num_groups: i
     return group_normalization(p, x, scale, bias, num_groups=num_groups, epsilon=epsilon)
 
 
-def _mean_variance(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bool, outside: bool) -> T:
+def _mean_variance_normalize(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bool, outside: bool) -> T:
     """Subtract the mean along ``axes`` and, with ``variance``, divide by the deviation."""
     values = cast(p, x, working_dtype(x.dtype))
     reduced = normalize_axes_sorted(axes, x.ndim)
@@ -309,7 +309,7 @@ def _mean_variance(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bo
 @onnx("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(p: P, x: T, *, axes: Sequence[int] = (0, 2, 3)) -> T:
     """The specification's function body adds 1e-9 to the deviation."""
-    return _mean_variance(p, x, axes, 1e-9, variance=True, outside=True)
+    return _mean_variance_normalize(p, x, axes, 1e-9, variance=True, outside=True)
 
 
 @openvino("MVN", since=2)
@@ -324,7 +324,7 @@ def openvino_mvn_2(
 ) -> T:
     """Version 2 adds eps to the variance."""
     axes = reduction_axes or range(1 if across_channels else 2, x.ndim)
-    return _mean_variance(p, x, axes, eps, normalize_variance, outside=False)
+    return _mean_variance_normalize(p, x, axes, eps, normalize_variance, outside=False)
 
 
 @openvino("MVN", since=6)
@@ -332,7 +332,7 @@ def openvino_mvn(p: P, x: T, axes: T, *, normalize_variance: bool, eps: float, e
     mode = eps_mode.lower()
     if mode not in ("inside_sqrt", "outside_sqrt"):
         raise unknown_value_error("eps_mode", eps_mode, ("inside_sqrt", "outside_sqrt"))
-    return _mean_variance(p, x, read_ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
+    return _mean_variance_normalize(p, x, read_ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
 
 
 # --- Batch normalization, norms, and local response normalization.
@@ -364,7 +364,9 @@ def batch_normalization(
 ) -> Any:
     work = working_dtype(x.dtype)
     values = cast(p, x, work)
-    scale, bias, known_mean, known_variance = (_per_channel(p, v, x, work) for v in (scale, bias, mean, variance))
+    scale, bias, known_mean, known_variance = (
+        _reshape_per_channel(p, v, x, work) for v in (scale, bias, mean, variance)
+    )
     if not training_mode:
         if n_outputs > 1:
             raise ModelError(
@@ -380,12 +382,15 @@ def batch_normalization(
     new_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
     y = _batch_normalize(p, values, scale, bias, new_mean, new_variance, epsilon)
 
-    def average(previous: T, batch: T, dtype: np.dtype[Any]) -> T:
+    def running_average(previous: T, batch: T, dtype: np.dtype[Any]) -> T:
         decayed = p.map(np.multiply, previous, constant(p, momentum, work))
         added = p.map(np.multiply, p.reshape(batch, previous.shape), constant(p, 1 - momentum, work))
         return cast(p, p.reshape(p.map(np.add, decayed, added), (previous.size,)), dtype)
 
-    statistics = (average(known_mean, new_mean, mean.dtype), average(known_variance, new_variance, variance.dtype))
+    statistics = (
+        running_average(known_mean, new_mean, mean.dtype),
+        running_average(known_variance, new_variance, variance.dtype),
+    )
     return (cast(p, y, x.dtype), *statistics)[:n_outputs]
 
 

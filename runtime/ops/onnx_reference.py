@@ -37,14 +37,14 @@ def resolve_reference(node: Operation) -> Callable[..., tuple[Result, ...]] | No
     from onnx.reference.op_run import RuntimeContextError
 
     try:
-        runner = _bind(proto, node.version, ())
+        runner = _bind_implementation(proto, node.version, ())
     except RuntimeContextError:  # a function whose body depends on the types of its inputs
         return _rebinding_function(proto, node)
     return None if runner is None else _runner_function(node, lambda inputs: runner)
 
 
 def _runner_function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Callable[..., tuple[Result, ...]]:
-    input_count = _without_trailing_none(node.inputs)
+    input_count = _count_without_trailing_none(node.inputs)
     output_count = len(node.outputs)
 
     def run(p: Any, *inputs: Result) -> tuple[Result, ...]:
@@ -74,7 +74,7 @@ def _rebinding_function(proto: Any, node: Operation) -> Callable[..., tuple[Resu
     def runner(inputs: Sequence[Result]) -> Any:
         types = tuple(None if x is None else (x.dtype, x.shape) for x in inputs)
         if types not in bound:
-            implementation = _bind(proto, node.version, types)
+            implementation = _bind_implementation(proto, node.version, types)
             if implementation is None:
                 raise NotImplementedError(f"{node.op_type} contains control flow")
             bound.clear()
@@ -84,7 +84,7 @@ def _rebinding_function(proto: Any, node: Operation) -> Callable[..., tuple[Resu
     return _runner_function(node, runner)
 
 
-def _bind(proto: Any, version: int, types: Types) -> Any:
+def _bind_implementation(proto: Any, version: int, types: Types) -> Any:
     """The ``onnx.reference`` implementation of a node; None if missing, or if it contains control flow."""
     from onnx import defs, helper
     from onnx.reference import ReferenceEvaluator
@@ -121,7 +121,7 @@ def _has_loop(nodes: Iterable[Any]) -> bool:
     )
 
 
-def _without_trailing_none(values: Sequence[Any]) -> int:
+def _count_without_trailing_none(values: Sequence[Any]) -> int:
     count = len(values)
     while count and values[count - 1] is None:
         count -= 1
@@ -133,7 +133,7 @@ def _node_proto(node: Operation, domain: str, schema: Any) -> Any:
 
     inputs = ["" if x is None else f"in{k}" for k, x in enumerate(node.inputs)]
     outputs = ["" if x is None else f"out{k}" for k, x in enumerate(node.outputs)]
-    proto = helper.make_node(node.op_type, inputs[: _without_trailing_none(node.inputs)], outputs, domain=domain)
+    proto = helper.make_node(node.op_type, inputs[: _count_without_trailing_none(node.inputs)], outputs, domain=domain)
     for name, value in node.attributes.items():
         if name not in schema.attributes:
             raise ModelError(

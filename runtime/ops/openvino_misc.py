@@ -33,7 +33,7 @@ def _promote_types(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -
         return first
     if scalars and bool(a.ndim) != bool(b.ndim):
         scalar, tensor = (first, second) if a.ndim == 0 else (second, first)
-        if _kind(tensor) >= _kind(scalar):
+        if _promotion_rank(tensor) >= _promotion_rank(scalar):
             if not unsafe and _bit_width(scalar) > _bit_width(tensor):
                 raise ModelError(f"{scalar.name} does not fit into {tensor.name} without promote_unsafe")
             return tensor
@@ -63,7 +63,7 @@ def _promote_types(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -
     raise ModelError(f"{first.name} and {second.name} have no common type")
 
 
-def _kind(dtype: Dtype) -> int:
+def _promotion_rank(dtype: Dtype) -> int:
     return 0 if dtype == np.bool_ else 2 if is_float(dtype) else 1
 
 

@@ -75,7 +75,7 @@ def split_peepholes(p: P, peepholes: T | None, order: str, hidden: int) -> dict[
     return {name: slice_columns(p, peepholes, k * hidden, (k + 1) * hidden) for k, name in enumerate(order)}
 
 
-def _cell(
+def _run_cell_step(
     p: P,
     step: CellStep,
     x: T,
@@ -184,7 +184,7 @@ def lstm_cell(
         w, r = slice_columns(p, w, 0, x.shape[-1]), slice_columns(p, w, x.shape[-1], x.shape[-1] + hidden)
     functions = cell_attributes.functions(activations, 3)
     step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", cell_attributes.clip)
-    return _cell(p, step, x, w, r, b, (initial_h, initial_c), hidden, peepholes)
+    return _run_cell_step(p, step, x, w, r, b, (initial_h, initial_c), hidden, peepholes)
 
 
 @openvino("GRUCell", since=3)
@@ -205,7 +205,7 @@ def gru_cell(
     hidden = cell_attributes.hidden_size_of(initial_h)
     functions = cell_attributes.functions(activations, 2)
     step = CellStep("GRU", functions, clip=cell_attributes.clip, linear_before_reset=linear_before_reset)
-    return _cell(p, step, x, w, r, b, (initial_h,), hidden)
+    return _run_cell_step(p, step, x, w, r, b, (initial_h,), hidden)
 
 
 @openvino("RNNCell")
@@ -224,4 +224,4 @@ def rnn_cell(
     cell_attributes = CellAttributes(**attributes)
     hidden = cell_attributes.hidden_size_of(initial_h)
     functions = cell_attributes.functions(activations, 1)
-    return _cell(p, CellStep("RNN", functions, clip=cell_attributes.clip), x, w, r, b, (initial_h,), hidden)
+    return _run_cell_step(p, CellStep("RNN", functions, clip=cell_attributes.clip), x, w, r, b, (initial_h,), hidden)

@@ -65,7 +65,7 @@ def working_dtype(dtype: Dtype) -> Dtype:
     return np.dtype(np.float32) if is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
-def through_reals(function: Callable[..., T]) -> Callable[..., T]:
+def via_float_dtype(function: Callable[..., T]) -> Callable[..., T]:
     """Compute a formula in float32 for narrower floats, and in float64 for integers.
 
     Integer results are rounded to the nearest, as in OpenVINO.
@@ -134,7 +134,7 @@ def check_same_shape(a: T, b: T, reason: str) -> None:
         )
 
 
-def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
+def broadcast_onnx_legacy(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
     """Broadcast ``b`` by the rules before opset 7: its dims match ``a``'s from ``axis`` on, by default the last ones.
 
     Raises:
@@ -157,7 +157,7 @@ def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
     return b
 
 
-def openvino_align(a: T, b: T, auto_broadcast: str) -> None:
+def check_openvino_broadcast(a: T, b: T, auto_broadcast: str) -> None:
     """Check the shapes by OpenVINO's ``auto_broadcast``; the remaining rule is NumPy broadcasting.
 
     Raises:

@@ -33,7 +33,7 @@ _WIDENED_DTYPE: dict[Dtype, Dtype] = {
 }
 
 
-def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
+def _pad_to_max_axes(numbers: Shape, fill: int = 1) -> Shape:
     """Prepend axes up to the fixed number of pool.h."""
     return (fill,) * (_MAX_AXES - len(numbers)) + numbers
 
@@ -42,8 +42,8 @@ def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
 def _geometry_table(windows: WindowGeometry) -> tuple[Array, int]:
     """The parameter table of pool.h, and its scratch size in elements."""
     extents = (windows.size, windows.output_shape, windows.kernel, windows.strides, windows.dilations)
-    pads = _pad_axes(windows.pads_before, 0)
-    size, out, kernel, strides, dilations = map(_pad_axes, extents)
+    pads = _pad_to_max_axes(windows.pads_before, 0)
+    size, out, kernel, strides, dilations = map(_pad_to_max_axes, extents)
     reach = (out[2] - 1) * strides[2] + (kernel[2] - 1) * dilations[2] + 1
     row = max(-pads[2], 0) + max(reach, size[2] + pads[2]) + (out[2] - 1) * strides[2] + 1
     return np.array([*size, *out, *kernel, *strides, *dilations, *pads], np.int64), row
@@ -117,7 +117,7 @@ def _max_pool_with_indices(
     values = _to_native_dtype(p, x)
     name = f"pool.places_{_MAX_ROUTINE_SUFFIX[values.dtype]}"
     outputs = [(shape, values.dtype), (shape, _INT64)]
-    numbers = (channels, channel, *_pad_axes(tuple(steps), 0), int(empty_is_first))
+    numbers = (channels, channel, *_pad_to_max_axes(tuple(steps), 0), int(empty_is_first))
     best, indices = p.call(RoutineCall(name, outputs, numbers), (values, p.constant(_geometry_table(windows)[0])))
     return cast(p, best, x.dtype), indices
 
@@ -171,7 +171,7 @@ def _absolute_powers(p: P, x: T, exponent: int) -> T:
     return p.map(np.power, values, constant(p, exponent, values.dtype))
 
 
-def _root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
+def _take_root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
     if exponent == 2:
         total = p.map(np.sqrt, total)
     elif exponent != 1:
@@ -183,7 +183,7 @@ def _root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
 @inherit_attributes(PoolAttributes)
 def lp_pool(primitives: P, x: T, *, p: int = 2, **attributes: Any) -> T:
     total = _sum_pool(primitives, _absolute_powers(primitives, x, p), PoolAttributes(**attributes).windows(x))
-    return _root(primitives, total, p, x.dtype)
+    return _take_root(primitives, total, p, x.dtype)
 
 
 # --- Global pooling
@@ -211,7 +211,7 @@ def global_average_pool(p: P, x: T) -> T:
 @onnx("GlobalLpPool", since=2)
 def global_lp_pool(primitives: P, x: T, *, p: int = 2) -> T:
     powers = _absolute_powers(primitives, x, p)
-    return _root(primitives, primitives.reduce(np.add, powers, _spatial_axes(x), True), p, x.dtype)
+    return _take_root(primitives, primitives.reduce(np.add, powers, _spatial_axes(x), True), p, x.dtype)
 
 
 # --- OpenVINO

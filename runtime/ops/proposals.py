@@ -14,7 +14,7 @@ from ..graph import Array
 from .non_max_suppression import select_presorted
 from .operator_helpers import Dtype, working_dtype
 from .registry import Floats, Ints, openvino
-from .roi_pooling import bin_means, pool_samples, roi_align_samples
+from .roi_pooling import pool_samples, roi_align_samples, sum_weighted_neighbours
 
 P = Any
 INT64 = np.dtype(np.int64)
@@ -256,7 +256,9 @@ def detectron_roi_features(
         scale, half_pixel = _F32(1) / _F32(pyramid_scales[level]), _F32(0.5 if aligned else 0)
         start = y1 * scale - half_pixel, x1 * scale - half_pixel
         extent = (max(y2 * scale - half_pixel - start[0], _F32(1)), max(x2 * scale - half_pixel - start[1], _F32(1)))
-        samples = roi_align_samples(image, start, extent, (output_size, output_size), sampling_ratio, bin_means)
+        samples = roi_align_samples(
+            image, start, extent, (output_size, output_size), sampling_ratio, sum_weighted_neighbours
+        )
         out[k] = pool_samples(samples, "avg")
     return (out.astype(pyramid[0].dtype), rois)[:n_outputs]
 

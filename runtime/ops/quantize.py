@@ -16,11 +16,11 @@ from .cast import convert
 from .operator_helpers import (
     Dtype,
     cast,
+    check_openvino_broadcast,
     check_unidirectional_broadcast,
     constant,
     is_float,
     is_integer,
-    openvino_align,
     working_dtype,
 )
 from .primitive_types import RoutineCall
@@ -207,7 +207,7 @@ def fake_quantize(
             got=str(levels),
         )
     for bound in (input_low, input_high, output_low, output_high):
-        openvino_align(x, bound, auto_broadcast)
+        check_openvino_broadcast(x, bound, auto_broadcast)
     check_unidirectional_broadcast(x, input_low, "a bound")
     working = working_dtype(x.dtype)
     values, low, high, out_low, out_high = (

@@ -102,10 +102,10 @@ def multinomial(p: P, x: Array, *, dtype: int = 6, sample_size: int = 1, **sourc
             expected="int32 or int64",
             got=out.name,
         )
-    return _draw_classes(_generator(**source), _probabilities(x, True), sample_size).astype(out)
+    return _draw_classes(_generator(**source), _normalize_probabilities(x, True), sample_size).astype(out)
 
 
-def _probabilities(x: Array, logarithms: bool) -> Array:
+def _normalize_probabilities(x: Array, logarithms: bool) -> Array:
     """Normalize rows to sum 1."""
     x = x.astype(np.float64)
     if logarithms:
@@ -164,7 +164,7 @@ def openvino_multinomial(
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
     count = int(num_samples.reshape(()))
     generator = _openvino_generator(**source)
-    probabilities = _probabilities(rows, log_probs)
+    probabilities = _normalize_probabilities(rows, log_probs)
     if with_replacement:
         classes = _draw_classes(generator, probabilities, count)
     else:

@@ -74,7 +74,7 @@ def space_to_depth(p: P, x: T, *, blocksize: int, mode: str = "DCR") -> T:
     return _space_to_depth(p, x, blocksize, mode == "DCR")
 
 
-def _blocks_first(mode: str) -> bool:
+def _is_blocks_first(mode: str) -> bool:
     if mode.lower() not in ("blocks_first", "depth_first"):
         raise unknown_value_error("mode", mode, ("blocks_first", "depth_first"))
     return mode.lower() == "blocks_first"
@@ -82,12 +82,12 @@ def _blocks_first(mode: str) -> bool:
 
 @openvino("DepthToSpace")
 def openvino_depth_to_space(p: P, x: T, *, mode: str, block_size: int = 1) -> T:
-    return _depth_to_space(p, x, block_size, _blocks_first(mode))
+    return _depth_to_space(p, x, block_size, _is_blocks_first(mode))
 
 
 @openvino("SpaceToDepth")
 def openvino_space_to_depth(p: P, x: T, *, mode: str, block_size: int = 1) -> T:
-    return _space_to_depth(p, x, block_size, _blocks_first(mode))
+    return _space_to_depth(p, x, block_size, _is_blocks_first(mode))
 
 
 def _read_block_inputs(p: P, x: T, *values: T) -> list[tuple[int, ...]]:

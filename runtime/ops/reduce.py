@@ -52,11 +52,11 @@ def _mean(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     return cast(p, p.map(divide, total, constant(p, _reduced_count(x, axes), total.dtype)), x.dtype)
 
 
-def _lowest(dtype: Dtype) -> Any:
+def _lowest_value(dtype: Dtype) -> Any:
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min if is_integer(dtype) else False
 
 
-def _highest(dtype: Dtype) -> Any:
+def _highest_value(dtype: Dtype) -> Any:
     return np.inf if is_float(dtype) else np.iinfo(dtype).max if is_integer(dtype) else True
 
 
@@ -69,14 +69,14 @@ def _extreme_reduction(ufunc: np.ufunc, empty_value: Callable[[Dtype], Any]) -> 
     return reduction
 
 
-_maximum, _minimum = _extreme_reduction(np.maximum, _lowest), _extreme_reduction(np.minimum, _highest)
+_maximum, _minimum = _extreme_reduction(np.maximum, _lowest_value), _extreme_reduction(np.minimum, _highest_value)
 
 
-def _squares(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+def _sum_of_squares(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     return p.reduce(np.add, p.map(np.multiply, x, x), axes, keepdims)
 
 
-def _through_reals(function: Reduction) -> Reduction:
+def _via_float_dtype(function: Reduction) -> Reduction:
     """A reduction in float32 for narrow floats, and in float64 for integers, truncated."""
 
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
@@ -98,7 +98,7 @@ def _l1(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _l2(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
-    return p.map(np.sqrt, _squares(p, x, axes, keepdims))
+    return p.map(np.sqrt, _sum_of_squares(p, x, axes, keepdims))
 
 
 def _log_sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
@@ -139,14 +139,14 @@ _REDUCTIONS: tuple[tuple[str, int, int | None, Reduction], ...] = (
     ("ReduceMin", 18, 1, _minimum),
     ("ReduceProd", 18, 1, _product),
     ("ReduceL1", 18, 4, _in_working_dtype(_l1)),
-    ("ReduceL2", 18, 4, _through_reals(_l2)),
-    ("ReduceLogSum", 18, None, _through_reals(_log_sum)),
-    ("ReduceLogSumExp", 18, None, _through_reals(_log_sum_exp)),
-    ("ReduceSumSquare", 18, None, _in_working_dtype(_squares)),
+    ("ReduceL2", 18, 4, _via_float_dtype(_l2)),
+    ("ReduceLogSum", 18, None, _via_float_dtype(_log_sum)),
+    ("ReduceLogSumExp", 18, None, _via_float_dtype(_log_sum_exp)),
+    ("ReduceSumSquare", 18, None, _in_working_dtype(_sum_of_squares)),
 )
 
 
-def _axes_by_attribute(reduction: Reduction) -> Callable[..., T]:
+def _with_axes_attribute(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, *, axes: Ints | None = None, keepdims: int = 1) -> T:
         reduced = normalize_axes_sorted(axes, x.ndim) if axes else tuple(range(x.ndim))
         return reduction(p, x, reduced, bool(keepdims))
@@ -154,7 +154,7 @@ def _axes_by_attribute(reduction: Reduction) -> Callable[..., T]:
     return op
 
 
-def _axes_by_input(reduction: Reduction) -> Callable[..., T]:
+def _with_axes_input(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, axes: T | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
         reduced = () if axes is None else normalize_axes_sorted(p.value(axes).reshape(-1).tolist(), x.ndim)
         if axes is None or not axes.size:
@@ -172,8 +172,8 @@ def _openvino_reduction(reduction: Reduction) -> Callable[..., T]:
 
 
 for _name, _input_since, _openvino_since, _reduction in _REDUCTIONS:
-    onnx(_name, since=1)(_axes_by_attribute(_reduction))
-    onnx(_name, since=_input_since)(_axes_by_input(_reduction))
+    onnx(_name, since=1)(_with_axes_attribute(_reduction))
+    onnx(_name, since=_input_since)(_with_axes_input(_reduction))
     if _openvino_since is not None:
         openvino(_name, since=_openvino_since)(_openvino_reduction(_reduction))
 
@@ -288,33 +288,33 @@ def accumulate(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse:
     last = x.shape[axis] - 1
     unit_steps, zero_starts = (1,) * x.ndim, (0,) * x.ndim
 
-    def with_axis(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+    def replace_at_axis(values: tuple[int, ...], value: int) -> tuple[int, ...]:
         return (*values[:axis], value, *values[axis + 1 :])
 
     def reversed_view(value: T) -> T:
-        return p.slice(value, with_axis(zero_starts, last), with_axis(unit_steps, -1), value.shape)
+        return p.slice(value, replace_at_axis(zero_starts, last), replace_at_axis(unit_steps, -1), value.shape)
 
     result = p.accumulate(ufunc, reversed_view(x) if reverse else x, axis)
     if exclusive:
-        shifted = p.slice(result, zero_starts, unit_steps, with_axis(tuple(x.shape), last))
-        result = p.assemble(x.shape, x.dtype, [(shifted, with_axis(zero_starts, 1))], fill=ufunc.identity)
+        shifted = p.slice(result, zero_starts, unit_steps, replace_at_axis(tuple(x.shape), last))
+        result = p.assemble(x.shape, x.dtype, [(shifted, replace_at_axis(zero_starts, 1))], fill=ufunc.identity)
     return reversed_view(result) if reverse else result
 
 
-def _one_axis(p: P, x: T, axis: T | None) -> int:
+def _read_axis(p: P, x: T, axis: T | None) -> int:
     return normalize_axis(0 if axis is None else int(p.value(axis).reshape(())), x.ndim)
 
 
 @onnx("CumSum", since=11)
 def cum_sum(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
-    return accumulate(p, np.add, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+    return accumulate(p, np.add, x, _read_axis(p, x, axis), bool(exclusive), bool(reverse))
 
 
 @onnx("CumProd", since=26)
 def cum_prod(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
-    return accumulate(p, np.multiply, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+    return accumulate(p, np.multiply, x, _read_axis(p, x, axis), bool(exclusive), bool(reverse))
 
 
 @openvino("CumSum", since=3)
 def openvino_cum_sum(p: P, x: T, axis: T | None = None, *, exclusive: bool = False, reverse: bool = False) -> T:
-    return accumulate(p, np.add, x, _one_axis(p, x, axis), exclusive, reverse)
+    return accumulate(p, np.add, x, _read_axis(p, x, axis), exclusive, reverse)

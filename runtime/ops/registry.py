@@ -222,16 +222,16 @@ def older_version(newer: Function, *without: str, inputs: int | None = None) -> 
 @cache
 def _load_families() -> None:
     for family in _FAMILY_MODULES:
-        _load(family)
+        _load_family(family)
 
 
 @cache
-def _load(family: str) -> None:
+def _load_family(family: str) -> None:
     importlib.import_module(f"{__package__}.{family}")
 
 
 @cache
-def _families() -> dict[tuple[System, str, str], list[str]]:
+def _families_by_operator() -> dict[tuple[System, str, str], list[str]]:
     """The families of each operator by table key."""
     families: dict[tuple[System, str, str], list[str]] = {}
     for (system_name, domain, family), names in INDEX.items():
@@ -243,8 +243,8 @@ def _families() -> dict[tuple[System, str, str], list[str]]:
 
 def _definitions_for(key: tuple[System, str, str]) -> list[OperatorDefinition]:
     """An operator's definitions; imports only its families, or all for an unknown operator."""
-    for family in _families().get(key, ()):
-        _load(family)
+    for family in _families_by_operator().get(key, ()):
+        _load_family(family)
     if key not in _OPERATORS:
         _load_families()
     return _OPERATORS.get(key, [])
@@ -271,14 +271,14 @@ def operator_system(system: System) -> System:
     return System.ONNX if system is System.TENSORRT else system
 
 
-def _definition(node: Operation, system: System) -> OperatorDefinition | None:
+def _find_node_definition(node: Operation, system: System) -> OperatorDefinition | None:
     domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
     return find_definition(operator_system(system), domain, node.op_type, node.version)
 
 
 def is_random(node: Node, system: System) -> bool:
     """True if a node draws random numbers; with an input ``training_mode`` (Dropout) only if that is given."""
-    definition = _definition(node, system) if isinstance(node, Operation) else None
+    definition = _find_node_definition(node, system) if isinstance(node, Operation) else None
     if definition is None or not definition.random:
         return False
     inputs = _signature(definition.function).inputs
@@ -301,7 +301,7 @@ def resolve(node: Operation, system: System) -> ResolvedOperator:
     """
     if isinstance(node, ResolvedOperation):
         return node.op
-    definition = _definition(node, system)
+    definition = _find_node_definition(node, system)
     if definition is not None:
         keywords = attribute_keywords(node, definition.function, system)
         d = definition
@@ -317,7 +317,7 @@ def resolve(node: Operation, system: System) -> ResolvedOperator:
     return ResolvedOperator(function, {}, native=False, pure=False)
 
 
-def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
+def resolve_or_defer_error(node: Operation, system: System) -> ResolvedOperator:
     """Like :func:`resolve`, but an operator without implementation fails only when it runs.
 
     Raises:
@@ -328,10 +328,10 @@ def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
     except UnknownOperatorError as error:
         what, fields = error.what, error.fields
 
-    def refuse(p: Any, *inputs: Any) -> Any:
+    def raise_unknown_operator(p: Any, *inputs: Any) -> Any:
         raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR, **fields)
 
-    return ResolvedOperator(refuse, {}, native=False, pure=False)
+    return ResolvedOperator(raise_unknown_operator, {}, native=False, pure=False)
 
 
 def apply_standard_operator(

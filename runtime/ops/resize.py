@@ -192,7 +192,7 @@ def _to_element_type(p: P, x: T, dtype: np.dtype[Any]) -> T:
     return p.cast(p.map(np.minimum, p.map(np.maximum, p.map(np.rint, x), lowest), highest), dtype)
 
 
-def _to_floats(p: P, x: T) -> list[float]:
+def _read_floats(p: P, x: T) -> list[float]:
     return [float(v) for v in p.value(x).reshape(-1)]
 
 
@@ -212,7 +212,7 @@ def upsample_by_attribute(p: P, x: T, *, scales: Sequence[float], mode: str = "n
 @onnx("Upsample", since=9)
 @onnx("Resize", since=10)
 def upsample(p: P, x: T, scales: T, *, mode: str = "nearest") -> T:
-    return _upsample(p, x, _to_floats(p, scales), decode_string(mode))
+    return _upsample(p, x, _read_floats(p, scales), decode_string(mode))
 
 
 @onnx("Resize", since=11)
@@ -235,7 +235,7 @@ def resize(
 ) -> T:
     resized_axes = list(range(x.ndim)) if axes is None else list(normalize_distinct_axes(axes, x.ndim))
     lengths = [x.shape[axis] for axis in resized_axes]
-    factors = [] if scales is None else _to_floats(p, scales)
+    factors = [] if scales is None else _read_floats(p, scales)
     output_sizes = [] if sizes is None else list(check_shape(read_ints(p, sizes), "sizes"))
     if bool(factors) == bool(output_sizes) and resized_axes:
         raise ModelError("Resize needs either scales or sizes", name="scales")
@@ -257,7 +257,7 @@ def resize(
     regions: list[tuple[float, float]] = []
     coordinates = decode_string(coordinate_transformation_mode)
     if coordinates == "tf_crop_and_resize":
-        bounds = [] if roi is None else _to_floats(p, roi)
+        bounds = [] if roi is None else _read_floats(p, roi)
         if len(bounds) != 2 * len(resized_axes):
             raise ValueError(f"tf_crop_and_resize needs a roi of {2 * len(resized_axes)} numbers, not {len(bounds)}")
         regions = list(zip(bounds[: len(resized_axes)], bounds[len(resized_axes) :], strict=True))
@@ -302,12 +302,12 @@ class InterpolationAttributes:
         order = list(zip(axes, sizes, scales, strict=True))
         for axis, out, scale in reversed(order) if self.mode.endswith("pillow") else order:
             if (out != x.shape[axis] and scale != 1) or (self.mode.endswith("pillow") and out != x.shape[axis]):
-                x = self._axis(p, x, axis, out, scale)
+                x = self._interpolate_axis(p, x, axis, out, scale)
             elif out != x.shape[axis]:
                 x = _gather_along(p, x, axis, index_range(out).clip(0, x.shape[axis] - 1))
         return _to_element_type(p, x, dtype)
 
-    def _axis(self, p: P, x: T, axis: int, out: int, scale: float) -> T:
+    def _interpolate_axis(self, p: P, x: T, axis: int, out: int, scale: float) -> T:
         size = x.shape[axis]
         if self.mode.endswith("pillow"):
             return _apply_taps(p, x, axis, self._pillow_taps(size, out))
@@ -337,7 +337,7 @@ class InterpolationAttributes:
         return ResizeTaps(indices.clip(0, size - 1), weights / weights.sum(1, keepdims=True))
 
 
-def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
+def _pad_input(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
     rank = x.ndim
     before, after = (tuple(pads)[:rank] + (0,) * (rank - len(pads)) for pads in (pads_begin, pads_end))
     if not any(before) and not any(after):
@@ -365,7 +365,7 @@ def _interpolate(
     return attrs.run(p, x, axes, sizes, scales)
 
 
-def _axes(p: P, x: T, axes: T | None) -> tuple[int, ...]:
+def _read_axes(p: P, x: T, axes: T | None) -> tuple[int, ...]:
     return tuple(range(x.ndim)) if axes is None else normalize_distinct_axes(read_ints(p, axes), x.ndim)
 
 
@@ -396,7 +396,7 @@ def interpolate_1(
         mode_name = "linear_onnx"
     coordinates = "align_corners" if align_corners else "asymmetric"
     interpolation = InterpolationAttributes(mode_name, coordinates, "simple", antialias, -0.75)
-    x = _padded(p, x, pads_begin, pads_end)
+    x = _pad_input(p, x, pads_begin, pads_end)
     return _interpolate(p, x, read_ints(p, target), False, normalize_distinct_axes(axes, x.ndim), interpolation)
 
 
@@ -420,10 +420,10 @@ def interpolate_11(
     interpolation = InterpolationAttributes(
         mode.lower(), coordinate_transformation_mode.lower(), nearest_mode.lower(), antialias, cube_coeff
     )
-    x = _padded(p, x, pads_begin, pads_end)
+    x = _pad_input(p, x, pads_begin, pads_end)
     by_scales = _uses_scales(shape_calculation_mode)
-    values = _to_floats(p, targets) if by_scales else read_ints(p, targets)
-    return _interpolate(p, x, values, by_scales, _axes(p, x, axes), interpolation)
+    values = _read_floats(p, targets) if by_scales else read_ints(p, targets)
+    return _interpolate(p, x, values, by_scales, _read_axes(p, x, axes), interpolation)
 
 
 @openvino("Interpolate", since=4)

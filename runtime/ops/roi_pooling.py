@@ -75,7 +75,7 @@ def roi_align_samples(
     return np.asarray(samples.reshape(len(image), pooled[0], ny, pooled[1], nx).transpose(0, 1, 3, 2, 4))
 
 
-def bin_means(parts: tuple[Array, ...]) -> Array:
+def sum_weighted_neighbours(parts: tuple[Array, ...]) -> Array:
     return parts[0] + parts[1] + parts[2] + parts[3]
 
 
@@ -110,7 +110,7 @@ def _roi_align(
     return _EAGER.call(RoutineCall("image.roi_align", ((shape, values.dtype),), numbers, failure=failure), inputs)[0]
 
 
-def _roi_mode(mode: str) -> str:
+def _parse_roi_mode(mode: str) -> str:
     if mode.lower() not in ("avg", "max"):
         raise unknown_value_error("mode", mode, ("avg", "max"))
     return mode.lower()
@@ -131,7 +131,7 @@ def roi_align(
     spatial_scale: float = 1.0,
 ) -> Array:
     """Mode max uses the maximum weighted neighbour, as in ONNX's tests, rather than the maximum of their sums."""
-    pool_mode, coords = _roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
+    pool_mode, coords = _parse_roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
     if coords not in ("half_pixel", "output_half_pixel"):
         raise unknown_value_error("coordinate_transformation_mode", coords, ("half_pixel", "output_half_pixel"))
     half = coords == "half_pixel"
@@ -166,7 +166,7 @@ def openvino_roi_align(
     shifts = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pixel": (0.5, -0.5)}
     if aligned_mode.lower() not in shifts:
         raise unknown_value_error("aligned_mode", aligned_mode, tuple(shifts))
-    pool_mode, (pre_scale, post_scale) = _roi_mode(mode), shifts[aligned_mode.lower()]
+    pool_mode, (pre_scale, post_scale) = _parse_roi_mode(mode), shifts[aligned_mode.lower()]
     work = working_dtype(x.dtype)
     values = x.astype(work)
     boxes = (rois.astype(work) + work.type(pre_scale)) * work.type(spatial_scale) + work.type(post_scale)
@@ -204,7 +204,7 @@ def roi_align_rotated(
 
         start, extent = (-height / 2, -width / 2), (height, width)
         samples = roi_align_samples(
-            values[image], start, extent, (pooled_h, pooled_w), sampling_ratio, bin_means, rotate
+            values[image], start, extent, (pooled_h, pooled_w), sampling_ratio, sum_weighted_neighbours, rotate
         )
         out[k] = pool_samples(samples, "avg")
     return out.astype(x.dtype)
@@ -215,7 +215,7 @@ def _round_half_away(value: Any) -> Any:
     return np.copysign(np.floor(abs(value) + 0.5), value)
 
 
-def _bilinear_inside(image: Array, y: Array, x: Array) -> Array:
+def _interpolate_inside(image: Array, y: Array, x: Array) -> Array:
     """Bilinear interpolation at points inside ``[C, H, W]``."""
     y0, x0 = np.floor(y).astype(INT64), np.floor(x).astype(INT64)
     y1, x1 = (
@@ -279,7 +279,9 @@ def roi_pooling(
             points.append(line)
         y, x_ = np.meshgrid(*points, indexing="ij")
         inside = (y >= 0) & (y <= height - 1) & (x_ >= 0) & (x_ <= width - 1)
-        out[k] = np.where(inside, _bilinear_inside(values[image], np.where(inside, y, 0), np.where(inside, x_, 0)), 0)
+        out[k] = np.where(
+            inside, _interpolate_inside(values[image], np.where(inside, y, 0), np.where(inside, x_, 0)), 0
+        )
     return out.astype(x.dtype)
 
 
@@ -339,7 +341,7 @@ def psroi_pooling(
                     points.append(np.array([(start + start + step) * (n - 1) / 2], work))
             y, x_ = np.meshgrid(*points, indexing="ij")
             inside = (y < height) & (x_ < width)
-            sampled = _bilinear_inside(parts[by, bx], np.where(inside, y, 0), np.where(inside, x_, 0))
+            sampled = _interpolate_inside(parts[by, bx], np.where(inside, y, 0), np.where(inside, x_, 0))
             out[k] += np.where(inside, sampled, 0)
         out[k] /= spatial_bins_x * spatial_bins_y
     return out.astype(x.dtype)
@@ -393,5 +395,5 @@ def deformable_psroi_pooling(
             y, x_ = y[(y >= -0.5) & (y <= height - 0.5)], x_[(x_ >= -0.5) & (x_ <= width - 0.5)]
             if len(y) and len(x_):
                 grid = np.meshgrid(y.clip(0, height - 1), x_.clip(0, width - 1), indexing="ij")
-                out[k, c, i, j] = _bilinear_inside(parts[c, i, j][None], *grid).mean()
+                out[k, c, i, j] = _interpolate_inside(parts[c, i, j][None], *grid).mean()
     return out.astype(x.dtype)

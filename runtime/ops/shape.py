@@ -16,11 +16,11 @@ from .axis_arguments import (
     check_shape,
     decode_string,
     element_count,
+    element_counts_around_axis,
     normalize_distinct_axes,
     normalize_existing_axis,
     read_int,
     read_ints,
-    split_element_counts,
     unknown_value_error,
 )
 from .operator_helpers import has_bitwise_zero, index_range, is_float
@@ -150,7 +150,7 @@ def openvino_unsqueeze(p: P, x: T, axes: T) -> T:
 
 @onnx("Flatten")
 def flatten(p: P, x: T, *, axis: int = 1) -> T:
-    return p.reshape(x, split_element_counts(axis, x.shape))
+    return p.reshape(x, element_counts_around_axis(axis, x.shape))
 
 
 @onnx("Shape")

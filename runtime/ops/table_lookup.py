@@ -120,13 +120,13 @@ def _gather_rows(p: P, table: T, indices: T) -> T:
     return p.gather(table, p.where(negative, constant(p, table.shape[0], INT64), index), 0)
 
 
-def _weight_rows(p: P, rows: T, weights: T | None) -> T:
+def _apply_row_weights(p: P, rows: T, weights: T | None) -> T:
     if weights is None:
         return rows
     return p.map(np.multiply, rows, p.reshape(weights, (*weights.shape, *(1,) * (rows.ndim - weights.ndim))))
 
 
-def _mean(p: P, total: T, counts: T) -> T:
+def _divide_by_counts(p: P, total: T, counts: T) -> T:
     return p.map(np.divide, total, p.reshape(counts, (*counts.shape, *(1,) * (total.ndim - counts.ndim))))
 
 
@@ -146,7 +146,7 @@ def embedding_bag_packed(p: P, table: T, indices: T, weights: T | None = None, *
     if mean and weights is not None:
         raise ModelError("reduction='mean' takes no weights")
     work = working_dtype(table.dtype)
-    rows = _weight_rows(
+    rows = _apply_row_weights(
         p, cast(p, _gather_rows(p, table, indices), work), None if weights is None else cast(p, weights, work)
     )
     total = p.reduce(np.add, rows, (1,), False)
@@ -214,11 +214,11 @@ def _sum_segments(
     if longest:
         rows = cast(p, _gather_rows(p, table, p.reshape(indices, (indices.size,))), work)
         if weights is not None:
-            rows = _weight_rows(p, rows, p.reshape(cast(p, weights, work), (indices.size,)))
+            rows = _apply_row_weights(p, rows, p.reshape(cast(p, weights, work), (indices.size,)))
         padded = p.assemble((len(bags) + 1, *table.shape[1:]), work, [(rows, (0,) * table.ndim)], 0)
         total = p.reduce(np.add, p.gather(padded, p.constant(fill), 0), (1,), False)
     if mean:
-        total = _mean(p, total, p.constant(np.maximum(sizes, 1).astype(work)))
+        total = _divide_by_counts(p, total, p.constant(np.maximum(sizes, 1).astype(work)))
     empty = sizes == 0
     if default is not None and empty.any() and read_int(p, default, "default_index") != -1:
         row = cast(p, _gather_rows(p, table, p.reshape(default, (1,))), work)
@@ -238,7 +238,7 @@ def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None =
     count = int(ids[-1]) + 1 if ids.size else 0
     if num_segments is not None:
         count = read_int(p, num_segments, "num_segments")
-    lowest = _lowest(x.dtype)
+    lowest = _lowest_value(x.dtype)
     out = np.full((count, *x.shape[1:]), lowest, x.dtype)
     in_range = ids < count
     np.maximum.at(out, ids[in_range], x[in_range])
@@ -247,7 +247,7 @@ def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None =
     return out
 
 
-def _lowest(dtype: Dtype) -> Any:
+def _lowest_value(dtype: Dtype) -> Any:
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
     if dtype.kind == "f":

@@ -114,7 +114,7 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
 # --- Gathering; out-of-range indices read 0
 
 
-def _clamp_indices(p: P, indices: T, extents: Array) -> tuple[T, T]:
+def _replace_out_of_range(p: P, indices: T, extents: Array) -> tuple[T, T]:
     """Replace out-of-range indices by 0, and return the in-range mask; ``extents`` broadcast to the indices."""
     index = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, np.dtype(np.int64))
     lowest, highest = p.constant(-extents.astype(index.dtype)), p.constant(extents.astype(index.dtype))
@@ -136,7 +136,7 @@ def gather_elements(p: P, x: T, indices: T, *, axis: int) -> T:
     """``out[J] = x[J with J[axis] := indices[J]]``."""
     if not x.size:
         return p.constant(np.zeros(indices.shape, x.dtype))
-    safe, inside = _clamp_indices(p, indices, np.array(int(x.shape[normalize_existing_axis(axis, x.ndim)])))
+    safe, inside = _replace_out_of_range(p, indices, np.array(int(x.shape[normalize_existing_axis(axis, x.ndim)])))
     return p.where(inside, onnx_gather_elements(p, x, safe, axis=axis), constant(p, 0, x.dtype))
 
 
@@ -154,7 +154,7 @@ def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
     element_shape = x.shape[batched + count :]
     if not x.size:
         return p.constant(np.zeros((*indices.shape[:-1], *element_shape), x.dtype))
-    safe, inside = _clamp_indices(p, indices, np.array(extents))
+    safe, inside = _replace_out_of_range(p, indices, np.array(extents))
     all_inside = p.reduce(np.logical_and, inside, (inside.ndim - 1,), False)
     gathered = onnx_gather_nd(p, x, safe, batch_dims=batched)
     mask = p.reshape(all_inside, (*all_inside.shape, *(1,) * len(element_shape)))

@@ -101,13 +101,13 @@ class MixedTypes:
 def type_variables_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
     """The type groups of an operator: formal inputs (``2+``: that one and all later ones) and outputs."""
     older = next((text for last, text in _OLDER_GROUPS.get(op_type, ()) if version <= last), None)
-    text = _newest_version().get(op_type, "") if older is None else older
+    text = _newest_type_groups().get(op_type, "") if older is None else older
     groups = [group.split(">") for group in text.split("|") if ">" in group]
     return [(inputs.split(), [int(k) for k in outputs.split()]) for inputs, outputs in groups]
 
 
 @cache
-def _newest_version() -> Mapping[str, str]:
+def _newest_type_groups() -> Mapping[str, str]:
     return {op_type: group for group, op_types in _TYPE_VARIABLE_GROUPS.items() for op_type in op_types.split()}
 
 
@@ -142,15 +142,15 @@ class DtypeInference:
     def _visit_operation(self, node: Operation) -> Iterator[MixedTypes]:
         if node.op_type == "Cast" and node.outputs and isinstance(node.attributes.get("to"), int):
             try:
-                self._set(node.outputs[0], dtype_from_onnx(node.attributes["to"]))
+                self._set_dtype(node.outputs[0], dtype_from_onnx(node.attributes["to"]))
             except UnsupportedError:
                 return
         if node.outputs:
-            self._set(node.outputs[0], _TYPE_OF_RESULT.get(node.op_type))
+            self._set_dtype(node.outputs[0], _TYPE_OF_RESULT.get(node.op_type))
         if node.op_type == "Constant":
             data = next(iter(node.attributes.values()), None)
             if isinstance(data, np.ndarray) and node.outputs:
-                self._set(node.outputs[0], data.dtype)
+                self._set_dtype(node.outputs[0], data.dtype)
         for inputs, outputs in type_variables_of(node.op_type, node.version):
             typed = [(value, kind) for value in _values_at(node, inputs) if (kind := self.dtype_of(value)) is not None]
             if len({kind for _, kind in typed}) > 1:
@@ -159,19 +159,19 @@ class DtypeInference:
                 yield MixedTypes(node, tuple((value.name, kind.name) for value, kind in (first_value, conflicting)))
             for k in outputs:
                 if typed and k < len(node.outputs):
-                    self._set(node.outputs[k], typed[0][1])
+                    self._set_dtype(node.outputs[k], typed[0][1])
 
     def _visit_loop(self, loop: Loop) -> Iterator[MixedTypes]:
         for edge in loop.back_edges:
             if isinstance(edge.initial, Value):
-                self._set(edge.param, self.dtype_of(edge.initial))
+                self._set_dtype(edge.param, self.dtype_of(edge.initial))
         for port in loop.sliced_inputs:
-            self._set(port.inner, self.dtype_of(port.outer))
+            self._set_dtype(port.inner, self.dtype_of(port.outer))
         yield from self.visit_graph(loop.body)
         for last in loop.last_values:
-            self._set(last.outer, self.dtype_of(last.result))
+            self._set_dtype(last.outer, self.dtype_of(last.result))
         for scan in loop.scan_outputs:
-            self._set(scan.outer, self.dtype_of(scan.result))
+            self._set_dtype(scan.outer, self.dtype_of(scan.result))
 
     def _visit_if(self, node: If) -> Iterator[MixedTypes]:
         yield from self.visit_graph(node.then_branch)
@@ -180,9 +180,9 @@ class DtypeInference:
             dtypes = self.dtype_of(a), self.dtype_of(b)
             if dtypes[0] is not None and dtypes[1] is not None and dtypes[0] != dtypes[1]:
                 yield MixedTypes(node, ((a.name, dtypes[0].name), (b.name, dtypes[1].name)))
-            self._set(result, dtypes[0])
+            self._set_dtype(result, dtypes[0])
 
-    def _set(self, value: Value | None, dtype: np.dtype[Any] | None) -> None:
+    def _set_dtype(self, value: Value | None, dtype: np.dtype[Any] | None) -> None:
         if value is not None and dtype is not None:
             self._known.setdefault(value, dtype)
 

@@ -100,7 +100,7 @@ def run_elementwise(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
 # ------------------------------------------------------------------ loop plans from shapes and strides
 
 
-def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
+def row_major_strides(shape: Sequence[int], itemsize: int) -> Shape:
     """Row-major strides in bytes."""
     strides = []
     step = itemsize

@@ -55,7 +55,7 @@ def operator(domain: str, name: str) -> Callable[[F], F]:
         )
 
     def register(function: F) -> F:
-        _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = _check_function(function, name)
+        _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = _to_operator_function(function, name)
         return function
 
     return register
@@ -66,7 +66,7 @@ def registered_operators() -> dict[tuple[str, str], Function]:
     return dict(_FUNCTIONS)
 
 
-def _check_function(target: Any, name: str) -> Function:
+def _to_operator_function(target: Any, name: str) -> Function:
     """Convert a registered object to a function.
 
     Raises:

@@ -84,7 +84,7 @@ class PackedProductPrimitives:
     def matmul(self, a: Any, b: Any) -> Any:
         return self._p.packed_matmul(a, b)
 
-    def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
+    def matmul_accumulate(self, start: Any, a: Any, b: Any) -> Any:
         """``start + a @ b``."""
         return self._p.packed_matmul(a, b, start)
 
@@ -106,7 +106,7 @@ def packing_for_rows(rows: int) -> Callable[[Array], Array]:
 
 
 def _pack_as_float32(weights: Array) -> Array:
-    return _pack(weights) if weights.nbytes <= WIDENED_MAX_BYTES else pack_weights(weights)
+    return _pack_in_own_dtype(weights) if weights.nbytes <= WIDENED_MAX_BYTES else pack_weights(weights)
 
 
 def pack_weights(weights: Array) -> Array:
@@ -120,10 +120,10 @@ def pack_weights(weights: Array) -> Array:
             return scaled
     if weights.nbytes >= FLOAT16_MIN_BYTES and loop_nest.supports_float16_weights() and is_float16_exact(weights):
         weights = weights.astype(np.float16)
-    return _pack(weights)
+    return _pack_in_own_dtype(weights)
 
 
-def _pack(weights: Array) -> Array:
+def _pack_in_own_dtype(weights: Array) -> Array:
     """Pack weights in their own dtype."""
     k, n = weights.shape
     strip_columns = loop_nest.panel_strip_columns()

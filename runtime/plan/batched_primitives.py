@@ -69,7 +69,7 @@ class BatchedPrimitives:
             return x.batch
         return self.p.reshape(x.batch, (self.count, *(1,) * (ndim - x.ndim), *x.shape))
 
-    def _all(self, x: Any) -> Any:
+    def _full_batch(self, x: Any) -> Any:
         """The batch of a tensor; loop-invariant tensors are broadcast."""
         return x.batch if isinstance(x, BatchedRows) else self.p.broadcast(x, (self.count, *x.shape))
 
@@ -104,24 +104,28 @@ class BatchedPrimitives:
         return BatchedRows(self.p.arg_extreme(which, x.batch, axis + 1, last))
 
     def matmul(self, a: Any, b: Any) -> Any:
-        return self._product(self.p.matmul, a, b)
+        return self._batched_product(self.p.matmul, a, b)
 
     def packed_matmul(self, a: Any, b: Any, start: Any = None) -> Any:
         if start is None or not isinstance(a, BatchedRows):
-            return self._product(self.p.packed_matmul, a, b) if start is None else self.p.packed_matmul(a, b, start)
+            return (
+                self._batched_product(self.p.packed_matmul, a, b)
+                if start is None
+                else self.p.packed_matmul(a, b, start)
+            )
         shape = (*a.shape[:-1], b.shape[-1])
         if isinstance(start, BatchedRows) or math.prod(start.shape[:-1]) != 1:
             start = self.broadcast(
-                start if isinstance(start, BatchedRows) else BatchedRows(self._as_rows(start)), shape
+                start if isinstance(start, BatchedRows) else BatchedRows(self._broadcast_to_batch(start)), shape
             )
             start = self.p.reshape(start.batch, (self.count * math.prod(shape[:-1]), shape[-1]))
-        return self._product(lambda a, b: self.p.packed_matmul(a, b, start), a, b)
+        return self._batched_product(lambda a, b: self.p.packed_matmul(a, b, start), a, b)
 
-    def _as_rows(self, x: Any) -> Any:
+    def _broadcast_to_batch(self, x: Any) -> Any:
         """Broadcast a loop-invariant tensor to all iterations."""
         return self.p.broadcast(x, (self.count, *x.shape))
 
-    def _product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    def _batched_product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         if not isinstance(a, BatchedRows) and not isinstance(b, BatchedRows):
             return product(a, b)
         if not isinstance(a, BatchedRows) or isinstance(b, BatchedRows) or a.ndim == 0 or len(b.shape) != 2:
@@ -169,7 +173,7 @@ class BatchedPrimitives:
     ) -> Any:
         if not any(isinstance(piece, BatchedRows) for piece, _ in pieces):
             return self.p.assemble(shape, dtype, pieces, fill)
-        batched = [(self._all(piece), (0, *starts)) for piece, starts in pieces]
+        batched = [(self._full_batch(piece), (0, *starts)) for piece, starts in pieces]
         return BatchedRows(self.p.assemble((self.count, *shape), dtype, batched, fill))
 
     def gather(self, x: Any, indices: Any, axis: int) -> Any:
@@ -191,7 +195,7 @@ class BatchedPrimitives:
             return self.p.call(routine, inputs)
         if any(isinstance(x, BatchedRows) and k not in routine.rows for k, x in enumerate(inputs)):
             raise NoNativeKernel
-        arguments = [self._all(x) if k in routine.rows else x for k, x in enumerate(inputs)]
+        arguments = [self._full_batch(x) if k in routine.rows else x for k, x in enumerate(inputs)]
         shapes = [((self.count, *shape), dtype) for shape, dtype in routine.outputs]
         count, *others = routine.params
         batched = replace(routine, outputs=shapes, params=(self.count * count, *others))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..graph import Array
 from ..kernels import kernel as kernels
-from ..ops.ufunc_kernels import strides_of
+from ..ops.ufunc_kernels import row_major_strides
 from ..record import record
 
 Shape = tuple[int, ...]
@@ -52,7 +52,7 @@ class Buffer:
 
     @property
     def contiguous(self) -> bool:
-        return math.prod(self.shape) <= 1 or self.strides == strides_of(self.shape, self.dtype.itemsize)
+        return math.prod(self.shape) <= 1 or self.strides == row_major_strides(self.shape, self.dtype.itemsize)
 
 
 @record(frozen=True)
@@ -138,7 +138,7 @@ class InputDescriptor:
     def buffer(self) -> Buffer:
         """The slot as memory."""
         shape = self.shape if self.capacity is None else shape_with_capacity(self.shape, self.capacity)
-        strides = strides_of(shape, self.dtype.itemsize)
+        strides = row_major_strides(shape, self.dtype.itemsize)
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 

@@ -26,7 +26,7 @@ from ..kernels.symbolic_extents import (
 from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
 from ..ops.primitive_types import Elementwise, NoNativeKernel, RoutineCall
-from ..ops.ufunc_kernels import IDENTITY, shapes_and_strides, strides_of
+from ..ops.ufunc_kernels import IDENTITY, row_major_strides, shapes_and_strides
 from ..ops.weight_packing import cached_layout, has_room_for_layout, is_packable, packing_for_rows
 from .binding_result import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
 
@@ -60,7 +60,7 @@ class CallEmitter:
         self, memory: Array | int | VaryingIntegers, shape: Shape, dtype: np.dtype[Any], known: Array | None = None
     ) -> Buffer:
         self.temps.append(memory)
-        return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize), known=known)
+        return Buffer("temp", len(self.temps) - 1, dtype, shape, row_major_strides(shape, dtype.itemsize), known=known)
 
     def emit_copy(self, x: Buffer) -> Buffer:
         out = self._allocate(x.shape, x.dtype)
@@ -189,12 +189,12 @@ class CallEmitter:
         kernel = ufunc_kernels.driver_kernel("panels", a.dtype)
         step = 0
         if start is not None:
-            start, step = self._as_rows(self.broadcast(start, out.shape))
+            start, step = self._uniform_rows(self.broadcast(start, out.shape))
         buffers = (a, b, out) if start is None else (a, b, start, out)
         self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(storage_code, step)))
         return out
 
-    def _as_rows(self, x: Buffer) -> tuple[Buffer, int]:
+    def _uniform_rows(self, x: Buffer) -> tuple[Buffer, int]:
         """Rows along the last axis and their stride in elements; a copy if not uniform."""
         size, outer_axes = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
         if len(outer_axes) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in outer_axes):
@@ -222,7 +222,7 @@ class CallEmitter:
             raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
         x = self._as_contiguous(x)
         known = None if x.known is None else x.known.reshape(shape)
-        return x.view(shape, strides_of(shape, x.dtype.itemsize), known=known)
+        return x.view(shape, row_major_strides(shape, x.dtype.itemsize), known=known)
 
     def transpose(self, x: Buffer, perm: Sequence[int]) -> Buffer:
         if sorted(perm) != list(range(x.ndim)):
@@ -294,7 +294,7 @@ class CallEmitter:
         if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
             raise NoNativeKernel
         if indices.known is not None and indices.size == 1:
-            return self._constant_row(x, int(indices.known.reshape(())), axis, indices.shape)
+            return self._constant_index_row(x, int(indices.known.reshape(())), axis, indices.shape)
         x, indices = self._as_contiguous(x), self._as_contiguous(indices)
         out = self._allocate((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
         if indices.size and math.prod(x.shape[:axis]):
@@ -305,7 +305,7 @@ class CallEmitter:
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
-    def _constant_row(self, x: Buffer, index: int, axis: int, shape: Shape) -> Buffer:
+    def _constant_index_row(self, x: Buffer, index: int, axis: int, shape: Shape) -> Buffer:
         """The row of a constant index, as a view; ``shape``: the index shape, all ones."""
         length = x.shape[axis]
         if not -length <= index < length:
@@ -341,7 +341,7 @@ class CallEmitter:
         self.calls.append(CallSpec(kernel, buffers, steps=steps, extra=tuple(routine.params)))
         if growing_axes:
             pairs = zip(results, growing_axes, strict=True)
-            return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])
+            return tuple([x if axis < 0 else _with_dynamic_extent(x, axis, count[0].index) for x, axis in pairs])
         return results
 
     def sequence(
@@ -394,7 +394,7 @@ def _require_kernel(kernel: kernels.Kernel | None) -> kernels.Kernel:
     return kernel
 
 
-def _data_dependent(x: Buffer, axis: int, count: int) -> DynamicExtentBuffer:
+def _with_dynamic_extent(x: Buffer, axis: int, count: int) -> DynamicExtentBuffer:
     return DynamicExtentBuffer(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
 
 
@@ -402,7 +402,7 @@ def _canonical_strides(shape: Shape, strides: Shape, itemsize: int) -> Shape:
     """Contiguous strides if the given ones differ only in axes of extent 1, whose strides are irrelevant."""
     if any_symbolic(shape):
         return strides
-    contiguous = strides_of(shape, itemsize)
+    contiguous = row_major_strides(shape, itemsize)
     return contiguous if all(e == 1 or a == b for e, a, b in zip(shape, strides, contiguous, strict=True)) else strides
 
 

@@ -86,7 +86,7 @@ def bind_with_views(
         return None
     if len(bound.calls) != len(copied.calls) or any(out.known is not None for out in bound.outputs):
         return None
-    if not all(_is_same(a, b) for a, b in zip(bound.calls, copied.calls, strict=True)):
+    if not all(_is_bit_identical(a, b) for a, b in zip(bound.calls, copied.calls, strict=True)):
         return None
     return bound
 
@@ -107,7 +107,7 @@ def result_views(
         return ()
 
 
-def _is_same(call: CallSpec, copied: CallSpec) -> bool:
+def _is_bit_identical(call: CallSpec, copied: CallSpec) -> bool:
     """Is a call bit-identical to the one that reads a copy?"""
     if call.kernel is not copied.kernel or len(call.buffers) != len(copied.buffers):
         return False

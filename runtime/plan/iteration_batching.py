@@ -26,22 +26,22 @@ from .batched_primitives import BatchedRows
 from .trip_count_analysis import has_known_trip_count
 
 
-def _op_types(text: str) -> frozenset[str]:
+def _parse_op_types(text: str) -> frozenset[str]:
     """Operator types of both systems, in lower case."""
     return frozenset(text.split())
 
 
 #: Operators on rows of an iteration that are cheap compared to a product, and whose elements do not depend on the row
 #: count.
-_ROWWISE_EXACT = _op_types(
+_ROWWISE_EXACT = _parse_op_types(
     "abs add cast clamp clip convert div divide flatten gather identity mul multiply neg negative relu reshape squeeze"
     " sub subtract transpose unsqueeze"
 )
 #: Operators between the iteration number and a Gather; conversions only to wide enough types.
-_RESHAPES = _op_types("identity squeeze unsqueeze reshape")
+_RESHAPES = _parse_op_types("identity squeeze unsqueeze reshape")
 _CONVERSIONS = {"cast": ("to", (6, 7)), "convert": ("destination_type", ("i32", "i64"))}
-_PRODUCTS = _op_types("matmul gemm")
-_CELLS = _op_types("lstmcell grucell rnncell")
+_PRODUCTS = _parse_op_types("matmul gemm")
+_CELLS = _parse_op_types("lstmcell grucell rnncell")
 
 
 def is_builtin(node: Node, system: System) -> bool:
@@ -157,12 +157,12 @@ class HoistableFinder:
             if len(node.outputs) != 1 or node.outputs[0] is None:
                 continue
             out = node.outputs[0]
-            if self._is_number(node, op_type):
+            if self._is_iteration_number(node, op_type):
                 self.numbers.add(out)
-            elif (source := self._gather(node, out)) is not None:
+            elif (source := self._gathered_row_source(node, out)) is not None:
                 self.sources[out] = source
                 self.rows.add(out)
-            elif self._is_row(node, op_type):
+            elif self._computes_rows(node, op_type):
                 if op_type in _PRODUCTS:
                     products.append(node)
                 else:
@@ -174,7 +174,7 @@ class HoistableFinder:
         assert isinstance(node, Operation)
         return resolve(node, self.system)
 
-    def _any_inside(self, values: Iterable[Value | None]) -> bool:
+    def _any_defined_inside(self, values: Iterable[Value | None]) -> bool:
         return not self.inside.isdisjoint(values)
 
     def _split_cell(self, cell: Node) -> list[ResolvedOperation]:
@@ -183,7 +183,7 @@ class HoistableFinder:
 
         states = STATE_COUNTS[cell.op_type.lower()]
         weights = cell.inputs[1 + states :]
-        if len(weights) < 2 or self._any_inside(weights):
+        if len(weights) < 2 or self._any_defined_inside(weights):
             return []
         x = cell.inputs[0]
         if x not in self.rows:
@@ -197,16 +197,16 @@ class HoistableFinder:
         self.producers[out] = product
         return [product]
 
-    def _is_number(self, node: Node, op_type: str) -> bool:
+    def _is_iteration_number(self, node: Node, op_type: str) -> bool:
         """Does a node return the iteration number, in any shape?"""
-        if not node.inputs or node.inputs[0] not in self.numbers or self._any_inside(node.inputs[1:]):
+        if not node.inputs or node.inputs[0] not in self.numbers or self._any_defined_inside(node.inputs[1:]):
             return False
         if op_type in _CONVERSIONS and isinstance(node, Operation):
             attribute, types = _CONVERSIONS[op_type]
             return node.attributes.get(attribute) in types
         return op_type in _RESHAPES
 
-    def _gather(self, node: Node, out: Value) -> RowSource | None:
+    def _gathered_row_source(self, node: Node, out: Value) -> RowSource | None:
         """The source if ``node`` gathers row i of an outer tensor."""
         if node.op_type.lower() != "gather" or len(node.inputs) < 2 or node.inputs[1] not in self.numbers:
             return None
@@ -223,11 +223,11 @@ class HoistableFinder:
             return None
         return RowSource(data, out, axis=int(np.reshape(axis, ())), index=index)
 
-    def _is_row(self, node: Node, op_type: str) -> bool:
+    def _computes_rows(self, node: Node, op_type: str) -> bool:
         """Does a node compute rows from rows and loop-invariant values?"""
         if self.rows.isdisjoint(node.inputs):
             return False
-        if self._any_inside(value for value in node.inputs if value not in self.rows):
+        if self._any_defined_inside(value for value in node.inputs if value not in self.rows):
             return False
         if op_type in _PRODUCTS:
             if node.inputs[0] not in self.rows or any(value in self.rows for value in node.inputs[1:]):
@@ -239,7 +239,7 @@ class HoistableFinder:
 
     def _product_chain(self, product: Node) -> HoistedChain | None:
         """The product with its preceding nodes; None if its weights are small or unknown."""
-        weights = self._weights(product)
+        weights = self._constant_weights(product)
         if weights is None or not is_packing_worthwhile(weights):
             return None
         nodes: dict[Node, None] = {}
@@ -265,7 +265,7 @@ class HoistableFinder:
                 elif value in self.rows:
                     stack.append((self.producers[value], False))
 
-    def _weights(self, product: Node) -> Array | None:
+    def _constant_weights(self, product: Node) -> Array | None:
         """The constant weights of a product, if any."""
         weights = product.inputs[1]
         return None if weights is None else self.outer.get(weights, weights).constant
@@ -306,7 +306,7 @@ class BatchOperator:
         views = [
             (x, source.view(index, self.where)) for x, source, index in zip(outer, self.sources, indices, strict=True)
         ]
-        return p.hoisted(self.step, number, trips, views, others, self.conditional)
+        return p.run_hoisted_step(self.step, number, trips, views, others, self.conditional)
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """Compute one iteration, or the rows of many."""
@@ -324,9 +324,9 @@ class _RowExactProducts(PackedProductPrimitives):
     """Primitives whose products do not depend on the row count."""
 
     def matmul(self, a: Any, b: Any) -> Any:
-        return self.matmul_from(None, a, b)
+        return self.matmul_accumulate(None, a, b)
 
-    def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
+    def matmul_accumulate(self, start: Any, a: Any, b: Any) -> Any:
         if b.known is None or not is_packable(a.batch if isinstance(a, BatchedRows) else a, b):
             raise NoNativeKernel
         return self._p.packed_matmul(a, b, start)

@@ -22,7 +22,7 @@ from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
 from ..ops.primitive_types import IterationFunction, NoNativeKernel, View
 from ..ops.registry import ResolvedOperator
-from ..ops.ufunc_kernels import MAX_OUTER, strides_of
+from ..ops.ufunc_kernels import MAX_OUTER, row_major_strides
 from .batched_primitives import BatchedPrimitives, BatchedRows
 from .binding_result import (
     Buffer,
@@ -64,7 +64,7 @@ def bind(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]) -> Kern
     if not op.native:
         raise NoNativeKernel
     if op.pure and not op.sequences and not [i for i in inputs if i is not None and i.known is None]:
-        return _fold(op, [i if i is None else i.known for i in inputs])
+        return _fold_constants(op, [i if i is None else i.known for i in inputs])
     return check_call_rank(OperatorBinder(inputs).bind(op))
 
 
@@ -80,12 +80,12 @@ def check_call_rank(bound: KernelBinding) -> KernelBinding:
     return bound
 
 
-def _fold(op: ResolvedOperator, arrays: Sequence[Array | None]) -> KernelBinding:
+def _fold_constants(op: ResolvedOperator, arrays: Sequence[Array | None]) -> KernelBinding:
     """Constant folding: all inputs are known, so no calls are needed."""
     with np.errstate(all="ignore"):
         results = [np.ascontiguousarray(r).reshape(np.shape(r)) for r in op.apply(_EAGER, arrays)]
     outputs = [
-        Buffer("temp", k, r.dtype, r.shape, strides_of(r.shape, r.dtype.itemsize), known=r)
+        Buffer("temp", k, r.dtype, r.shape, row_major_strides(r.shape, r.dtype.itemsize), known=r)
         for k, r in enumerate(results)
     ]
     return KernelBinding(outputs, [], list(results), {}, 1)
@@ -98,7 +98,7 @@ class OperatorBinder(CallEmitter):
         super().__init__()
         self.inputs = inputs
         #: The value that an assembled result extends in place.
-        self.growth_target = target
+        self.append_target = target
         self.in_place = False
         self.guards: dict[int, Array | tuple[Any, ...]] = {}
         self.inspected_inputs: set[int] = set()
@@ -135,9 +135,9 @@ class OperatorBinder(CallEmitter):
     def _assembly_target(
         self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
     ) -> tuple[Buffer, Sequence[Piece]]:
-        if self.growth_target is None:
+        if self.append_target is None:
             return super()._assembly_target(shape, dtype, pieces)
-        slot, capacity = self.growth_target
+        slot, capacity = self.append_target
         memory = self._allocate(shape_with_capacity(tuple(shape), capacity), dtype)
         out = GrowableBuffer("temp", memory.index, dtype, tuple(shape), memory.strides, capacity=capacity)
         target_input = next(i for i in self.inputs if i is not None and i.slot == slot)
@@ -216,7 +216,7 @@ class OperatorBinder(CallEmitter):
 
     # -- batches of iterations
 
-    def hoisted(
+    def run_hoisted_step(
         self,
         step: IterationFunction,
         iteration: Buffer,
@@ -226,21 +226,21 @@ class OperatorBinder(CallEmitter):
         conditional: bool,
     ) -> Buffer:
         """Emit the calls for a batch of iterations and those for one, preceded by a selecting call (loop_nest.pyx)."""
-        if not _is_count(iteration):
+        if not _is_integer_scalar(iteration):
             raise NoNativeKernel
-        if trips is not None and not _is_count(trips):
+        if trips is not None and not _is_integer_scalar(trips):
             trips, conditional = None, True  # the trip count is only a hint
-        views = [_rows(x, view) for x, view in sources]
+        views = [_viewed_rows(x, view) for x, view in sources]
         count = min(view.shape[0] for view in views)
         if not count:
             raise NoNativeKernel
         prior, cost = self.calls, self.cost
         self.calls = []
-        part = step(self, self._parts(views, 1, False), others)
+        part = step(self, self._copy_parts(views, 1, False), others)
         out = self._allocate(part.shape, part.dtype)
-        self._row(part, out)
+        self._emit_row_copy(part, out)
         single, self.calls = self.calls, []
-        size = _iterations(min(BLOCK_ITERATIONS, count), count, out, others)
+        size = _batch_size(min(BLOCK_ITERATIONS, count), count, out, others)
         self.cost = cost
         batch = self._emit_batch(step, views, others, size) if size > 1 else None
         if batch is None:
@@ -250,7 +250,7 @@ class OperatorBinder(CallEmitter):
         if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
             raise NoNativeKernel
         row = rows.view(out.shape, rows.strides[1:])
-        self._row(row, out)
+        self._emit_row_copy(row, out)
         self.calls[-1] = replace(self.calls[-1], extra=(row.offset, rows.strides[0]))
         buffers = (iteration,) if trips is None else (iteration, trips)
         dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
@@ -267,7 +267,7 @@ class OperatorBinder(CallEmitter):
         self.calls = []
         batched = BatchedPrimitives(self, size)
         try:
-            rows = step(batched, [BatchedRows(part) for part in self._parts(views, size, True)], others)
+            rows = step(batched, [BatchedRows(part) for part in self._copy_parts(views, size, True)], others)
             if batched.is_profitable and isinstance(rows, BatchedRows):
                 batch_rows = self._as_contiguous(rows.batch)
                 if sum(temp for temp in self.temps[temps:] if isinstance(temp, int)) <= MAX_BLOCK_BYTES:
@@ -278,26 +278,26 @@ class OperatorBinder(CallEmitter):
         self.packed.clear()
         return None
 
-    def _parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
+    def _copy_parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
         """Copy the rows of ``size`` iterations (or of one, without the axis); ``extra`` of the call locates the
         source."""
         parts = []
         for view in views:
             shape = (size, *view.shape[1:])
             part = self._allocate(shape, view.dtype)
-            self._row(view.view(shape, view.strides), part)
+            self._emit_row_copy(view.view(shape, view.strides), part)
             self.calls[-1] = replace(self.calls[-1], extra=(view.offset, view.strides[0]))
             parts.append(part if keep_axis else self.reshape(part, view.shape[1:]))
         return parts
 
-    def _row(self, source: Buffer, target: Buffer) -> None:
+    def _emit_row_copy(self, source: Buffer, target: Buffer) -> None:
         """Emit one copy call."""
         if not target.size:
             raise NoNativeKernel
         self.emit_elementwise(ufunc_kernels.copy_kernel(source.dtype), (source,), target)
 
 
-def _iterations(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
+def _batch_size(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
     """The batch size for ``count`` iterations: equal batches whose rows fit in the cache, or are small compared to the
     weights."""
     weights = max((x.size * x.dtype.itemsize for x in others), default=0)
@@ -307,7 +307,7 @@ def _iterations(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -
     return -(-count // -(-count // limit)) if limit > 1 else 1
 
 
-def _is_count(x: Buffer) -> bool:
+def _is_integer_scalar(x: Buffer) -> bool:
     return x.size == 1 and x.dtype in (np.int32, np.int64)
 
 
@@ -315,7 +315,7 @@ def _driver_call(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = ()
     return CallSpec(ufunc_kernels.driver_kernel(driver, np.dtype(np.int64)), buffers, dims, extra=extra)
 
 
-def _rows(x: Buffer, view: View) -> Buffer:
+def _viewed_rows(x: Buffer, view: View) -> Buffer:
     """Apply a view to a buffer, by way of a dummy array with the same strides."""
     base = np.zeros(1, x.dtype)
     array = view(strided_view(base, x.shape, x.strides))

@@ -29,7 +29,7 @@ from ..graph import (
     walk,
 )
 from ..graph.producers import ProducerMap
-from ..ops.registry import ResolvedOperation, ResolvedOperator, resolve, resolve_or_refuse
+from ..ops.registry import ResolvedOperation, ResolvedOperator, resolve, resolve_or_defer_error
 from ..ops.weight_packing import with_packed_weights
 from ..record import record
 from .iteration_batching import hoisted_nodes, iteration_value
@@ -184,7 +184,7 @@ def compile_graph(graph: Graph) -> Plan:
     for node in walk(graph):
         # Validates the inputs and attributes of nodes before other code reads them.
         if isinstance(node, Operation):
-            compiler.ops[node] = resolve_or_refuse(node, graph.system)
+            compiler.ops[node] = resolve_or_defer_error(node, graph.system)
     compiler.compile_graph(graph, -1, MAIN)
     plan = compiler.plan
     plan.code.append(Instruction(Opcode.END))
@@ -206,7 +206,7 @@ class PlanCompiler:
     #: Slot -> index of the innermost loop in which it varies; -1 (or absent): invariant.
     varies: dict[int, int] = field(default_factory=dict)
 
-    def add_slot(self, value: Value) -> int:
+    def get_or_add_slot(self, value: Value) -> int:
         slot = self.plan.slot_of.setdefault(value, len(self.plan.slots))
         if slot == len(self.plan.slots):
             self.plan.slots.append(value)
@@ -216,7 +216,7 @@ class PlanCompiler:
 
     def slot_read_by(self, value: Value, user: Node | str) -> int:
         if value.constant is not None:
-            return self.add_slot(value)
+            return self.get_or_add_slot(value)
         if value not in self.plan.slot_of:
             user_text = user if isinstance(user, str) else user.describe()
             raise ModelError(
@@ -234,7 +234,7 @@ class PlanCompiler:
 
     def compile_graph(self, graph: Graph, inside: int, path: str) -> None:
         for value in (*graph.inputs, *graph.constants):
-            self.add_slot(value)
+            self.get_or_add_slot(value)
         self.compile_nodes(graph.nodes, inside, path)
 
     def compile_nodes(self, nodes: Sequence[Node], inside: int, path: str) -> None:
@@ -250,10 +250,10 @@ class PlanCompiler:
         instruction = self.make_instruction(node, node, inside)
         if node in self.hoisted:
             instruction.hoisted = self.make_instruction(node, self.hoisted[node], inside)
-        instruction.once = self.run_once_loop(instruction, inside)
+        instruction.once = self.find_invariant_loop(instruction, inside)
         self.emit(instruction, inside)
 
-    def run_once_loop(self, instruction: Instruction, inside: int) -> int:
+    def find_invariant_loop(self, instruction: Instruction, inside: int) -> int:
         """See :attr:`Instruction.once`; records in which loop the outputs vary."""
         assert instruction.op is not None
         # Inner loops have higher indices.
@@ -277,14 +277,14 @@ class PlanCompiler:
         if op.pure and not op.random and all(is_constant):
             settled.update(filter(None, node.outputs))
         op = with_packed_weights(run, op, system, is_constant)
-        outputs = [-1 if value is None else self.add_slot(value) for value in node.outputs]
+        outputs = [-1 if value is None else self.get_or_add_slot(value) for value in node.outputs]
         return Instruction(Opcode.NODE, node, op, tuple(inputs), tuple(outputs), inside=inside)
 
     def compile_if(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
         start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot_read_by(condition, node),)), inside)
-        outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
+        outputs = tuple(-1 if value is None else self.get_or_add_slot(value) for value in node.outputs)
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
         ends = []
@@ -328,15 +328,15 @@ class PlanCompiler:
         batched = hoisted_nodes(node, self.plan.graph.system, number)
         self.hoisted.update(batched)
         if batched:
-            self.add_slot(number)
+            self.get_or_add_slot(number)
         aliases = {invariant.inner for invariant in node.invariants}
         unchanged = {edge.param for edge in node.back_edges if edge.param is edge.result}
         for value in (*node.body.inputs, *([number] if batched else [])):
             if value not in aliases:
-                self.varies[self.add_slot(value)] = inside if value in unchanged else plan.index
+                self.varies[self.get_or_add_slot(value)] = inside if value in unchanged else plan.index
         plan.top = len(self.plan.code)
         for value in (*node.body.inputs, *node.body.constants):
-            self.add_slot(value)
+            self.get_or_add_slot(value)
         if node.condition_node_count is not None:
             self.compile_nodes(node.body.nodes[: node.condition_node_count], plan.index, plan.path)
             self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
@@ -352,10 +352,10 @@ class PlanCompiler:
         self.plan_loop_ports(plan, initials, loop_text)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
-        self.varies.update((self.add_slot(value), inside) for value in node.outputs if value is not None)
+        self.varies.update((self.get_or_add_slot(value), inside) for value in node.outputs if value is not None)
         plan.last_values = [self.last_value(plan, output, loop_text) for output in node.last_values]
         plan.scans = [
-            ScanPlan(s, self.slot_read_by(s.result, loop_text), self.add_slot(s.outer), length)
+            ScanPlan(s, self.slot_read_by(s.result, loop_text), self.get_or_add_slot(s.outer), length)
             for s, length in zip(node.scan_outputs, lengths, strict=True)
         ]
         outputs = (*(last.outer for last in plan.last_values), *(scan.outer for scan in plan.scans))
@@ -408,7 +408,7 @@ class PlanCompiler:
         source = plan.edges[index].param if index >= 0 else self.slot_read_by(output.result, loop_text)
         inputs = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
         if index < 0 and source in inputs:
-            copy_slot = self.add_slot(Value(f"{output.result.name}", output.result.type))
+            copy_slot = self.get_or_add_slot(Value(f"{output.result.name}", output.result.type))
             plan.saved_inputs.append((source, copy_slot))
             source = copy_slot
-        return LastValuePlan(output, source, self.add_slot(output.outer), index)
+        return LastValuePlan(output, source, self.get_or_add_slot(output.outer), index)

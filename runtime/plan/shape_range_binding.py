@@ -21,7 +21,7 @@ def narrow_to_driver_choices(bound: KernelBinding) -> None:
         loop_nest.narrow_extent_ranges(call.kernel, call.dims, call.steps, call.outer)
 
 
-def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | None]) -> KernelBinding:
+def with_current_extents(bound: KernelBinding, inputs: Sequence[InputDescriptor | None]) -> KernelBinding:
     """The binding with symbolic integers replaced by their current values."""
     buffers: dict[int, Buffer] = {}
 
@@ -29,7 +29,10 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
         key = id(buffer)
         if key not in buffers:
             buffers[key] = replace(
-                buffer, shape=_ints(buffer.shape), strides=_ints(buffer.strides), offset=current_extent(buffer.offset)
+                buffer,
+                shape=_current_extents(buffer.shape),
+                strides=_current_extents(buffer.strides),
+                offset=current_extent(buffer.offset),
             )
         return buffers[key]
 
@@ -37,23 +40,27 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
         CallSpec(
             call.kernel,
             tuple(map(current, call.buffers)),
-            _ints(call.dims),
-            _ints(call.steps),
-            tuple(map(_ints, call.outer)),
-            _ints(call.extra),
+            _current_extents(call.dims),
+            _current_extents(call.steps),
+            tuple(map(_current_extents, call.outer)),
+            _current_extents(call.extra),
         )
         for call in bound.calls
     ]
     temps: list[Any] = []
     for temp in bound.temps:
         if isinstance(temp, VaryingIntegers):
-            temps.append(np.array(_ints(temp.numbers), np.int64))
+            temps.append(np.array(_current_extents(temp.numbers), np.int64))
         else:
             temps.append(temp if isinstance(temp, np.ndarray) else current_extent(temp))
     guards: dict[int, Any] = {}
     for k, guard in bound.guards.items():
         source = inputs[k]
-        guards[k] = np.array(_ints(guard), source.dtype) if isinstance(guard, tuple) and source is not None else guard
+        guards[k] = (
+            np.array(_current_extents(guard), source.dtype)
+            if isinstance(guard, tuple) and source is not None
+            else guard
+        )
     return KernelBinding(
         [current(out) for out in bound.outputs],
         calls,
@@ -64,7 +71,7 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
     )
 
 
-def _ints(extents: tuple[Any, ...]) -> tuple[int, ...]:
+def _current_extents(extents: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(map(current_extent, extents))
 
 
@@ -80,7 +87,7 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
         or any(call.kernel.driver in ("skip", "routine") for call in bound.calls)
     ):
         return None
-    writers = [k for k, call in enumerate(bound.calls) if _is_in(call.buffers[-1], out)]
+    writers = [k for k, call in enumerate(bound.calls) if _has_same_memory(call.buffers[-1], out)]
     for k in writers:
         call = bound.calls[k]
         source, target = call.buffers[0], call.buffers[-1]
@@ -96,7 +103,7 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
             if length != math.prod(source.shape) * size:
                 return None
             others = [bound.calls[j] for j in writers if j != k]
-            if any(_is_in(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
+            if any(_has_same_memory(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
                 c.buffers[-1].offset < length or c.steps[-1] < 0 or any(row[-1] < 0 for row in c.outer)
                 for c in others
                 if c.steps
@@ -113,5 +120,5 @@ def is_pure_copy(bound: KernelBinding) -> bool:
     )
 
 
-def _is_in(buffer: Buffer, out: Buffer) -> bool:
+def _has_same_memory(buffer: Buffer, out: Buffer) -> bool:
     return buffer.kind == out.kind and buffer.index == out.index

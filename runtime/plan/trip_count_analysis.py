@@ -17,7 +17,7 @@ def condition_can_change(loop: Loop) -> bool:
     varying.update(sliced.inner for sliced in loop.sliced_inputs)
     if loop.iteration is not None:
         varying.add(loop.iteration)
-    _propagate(loop.body, loop.system, varying)
+    _propagate_varying(loop.body, loop.system, varying)
     return loop.condition in varying
 
 
@@ -27,7 +27,7 @@ def has_known_trip_count(loop: Loop) -> bool:
     return bounded and loop.condition_node_count is None and not condition_can_change(loop)
 
 
-def _propagate(graph: Graph, system: System, varying: set[Value]) -> None:
+def _propagate_varying(graph: Graph, system: System, varying: set[Value]) -> None:
     """Add all values computed from ``varying``, and random ones, to it."""
     for node in graph.nodes:
         varies = not varying.isdisjoint(node.inputs)
@@ -35,7 +35,7 @@ def _propagate(graph: Graph, system: System, varying: set[Value]) -> None:
             if isinstance(node, Loop):
                 # Most values inside an inner loop vary; its outputs depend on its inputs.
                 varying.update(i.inner for i in node.invariants if i.outer in varying)
-            _propagate(inner, system, varying)
+            _propagate_varying(inner, system, varying)
             varies = varies or not varying.isdisjoint((*captured_values(inner), *inner.outputs))
         if varies or is_random(node, system):
             varying.update(filter(None, node.outputs))

@@ -16,7 +16,7 @@ from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
 from loopdbg.debugger.compare.live_peer.peer_emulation import as_runtime
 from loopdbg.debugger.compare.live_peer.saturating_byte_sums import EXACT_SUMS_OPTION, saturation_reasons
 from loopdbg.debugger.compare.report.findings import Difference, NodeDifference, Verdict
-from loopdbg.debugger.compare.report.runtime_differences import extreme_reasons
+from loopdbg.debugger.compare.report.runtime_differences import extreme_value_reasons
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE, Tolerance
@@ -221,8 +221,8 @@ def test_extremes_that_no_rule_gives() -> None:
 
     def rule_of(op_type: str, ours: Any, theirs: Any) -> list[str]:
         difference = Difference("node", "y", "y", NO_DIFFERENCE, left=np.array(ours), right=np.array(theirs))
-        return [r.rule for r in extreme_reasons(NodeDifference("n", "y", op_type, [("x", x)], difference))]
+        return [r.rule for r in extreme_value_reasons(NodeDifference("n", "y", op_type, [("x", x)], difference))]
 
     assert rule_of("TopK", [[1]], [[2]]) == ["B95"] and rule_of("TopK", [[1]], [[0]]) == []
     assert rule_of("ReduceMax", [2.0], [1.0]) == [] and rule_of("Add", [2.0], [1.0]) == []
-    assert extreme_reasons(None) == []
+    assert extreme_value_reasons(None) == []

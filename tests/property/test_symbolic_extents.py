@@ -231,13 +231,13 @@ def test_binding_for_a_range_equals_the_binding_of_each_extent(
     assert span.min_valid <= number <= span.max_valid
     if any(isinstance(temp, VaryingIntegers) for temp in varied.temps):
         # A count is a constant in the one and is converted in the other.
-        assert [out.shape for out in shape_range_binding.at_current_extent(varied, ()).outputs] == [
+        assert [out.shape for out in shape_range_binding.with_current_extents(varied, ()).outputs] == [
             out.shape for out in plain.outputs
         ]
         return
-    assert binding_data(shape_range_binding.at_current_extent(varied, ())) == binding_data(plain)
+    assert binding_data(shape_range_binding.with_current_extents(varied, ())) == binding_data(plain)
     span.current = min(max(other, span.min_valid), span.max_valid)
-    assert binding_data(shape_range_binding.at_current_extent(varied, ())) == binding_data(
+    assert binding_data(shape_range_binding.with_current_extents(varied, ())) == binding_data(
         _bind(op, inputs, span.current)
     )
 

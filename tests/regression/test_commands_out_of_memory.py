@@ -17,7 +17,7 @@ import loopdbg
 from fuzz.memory_limit_campaign import ALIVE_MARKER, MODELS, memory_cgroup, run_in_group, write_model
 from loopdbg.debugger.frontends.console.console import Console
 from loopdbg.debugger.trace.queries import read_transaction
-from loopdbg.runtime.kernels.memory_guard import read_figures_below
+from loopdbg.runtime.kernels.memory_guard import set_memory_figures_root
 from text_models import model
 
 MB = 1 << 20
@@ -45,10 +45,10 @@ def scarce(tmp_path: Path) -> Iterator[Any]:
     def available(megabytes: int) -> None:
         (tmp_path / "proc").mkdir(exist_ok=True)
         (tmp_path / "proc" / "meminfo").write_text(f"MemAvailable: {megabytes * 1024} kB\n")
-        read_figures_below(str(tmp_path))
+        set_memory_figures_root(str(tmp_path))
 
     yield available
-    read_figures_below("")
+    set_memory_figures_root("")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from loopdbg.debugger.fuzz.campaign import FuzzCampaign, SavedFinding
 from loopdbg.debugger.fuzz.folder import FuzzFolder
 from loopdbg.debugger.fuzz.job import FuzzJob, make_fuzz_job
 from loopdbg.debugger.fuzz.replay import replay
-from loopdbg.debugger.input_space.shrink import shrink_steps
+from loopdbg.debugger.input_space.shrink import simpler_inputs
 from loopdbg.debugger.input_space.space import InputSpace
 from text_models import proto
 
@@ -90,7 +90,7 @@ def check_finding(job: FuzzJob, model: loopdbg.Model, saved: SavedFinding) -> st
     finding, against = saved.finding, job.spec.against
     if not finding.minimal:
         return "is not minimal"
-    for step in shrink_steps(InputSpace(model), finding.inputs):
+    for step in simpler_inputs(InputSpace(model), finding.inputs):
         other = replay(model, step, against=against)
         if other is not None and other.signature == finding.signature:
             return f"{step} fails as well as {finding.inputs}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine_state import resume
-from loopdbg.debugger.trace.recorded_frames import bucket_rows
+from loopdbg.debugger.trace.recorded_frames import build_history_view
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.history.value_history import HistoryView, tensor_statistics
 
@@ -24,7 +24,7 @@ def value_statistics(value: Any) -> tuple[float, ...] | None:
 def observe_all_loops(engine: Engine) -> None:
     """Let an engine record the carried values of all loops."""
     for plan in engine.plan.loops:
-        engine.histories.follow(plan.index)
+        engine.histories.record_values(plan.index)
 
 
 def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) -> tuple[CollectedStatistics, Any]:
@@ -47,7 +47,7 @@ def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) ->
 def expected_history(rows: Sequence[Sequence[tuple[float, ...] | None]]) -> HistoryView:
     """The history that an engine must have of an entry."""
     series = [np.array([row for row in row_value if row is not None], np.float64).reshape(-1, 4) for row_value in rows]
-    return bucket_rows(0, series, [False] * len(rows))
+    return build_history_view(0, series, [False] * len(rows))
 
 
 def check_histories(engine: Engine, statistics: CollectedStatistics) -> int:

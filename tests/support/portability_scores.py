@@ -20,7 +20,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import loopdbg
-from loopdbg.debugger.compare.live_peer.free_running import rules_of_profile
+from loopdbg.debugger.compare.live_peer.free_running import reasons_from_profile
 from loopdbg.debugger.compare.live_peer.lockstep import Lockstep
 from loopdbg.debugger.compare.live_peer.peer_run_profile import RunProfile
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
@@ -168,7 +168,7 @@ def _differing_rules(
     if _changes_with_condition(model, feeds, side.outputs or {}):
         rules.add("B1")
     for path, info in paths.items():
-        reasons = [*side.reasons(path), *rules_of_profile(info)]
+        reasons = [*side.reasons(path), *reasons_from_profile(info)]
         rules |= {reason.rule for reason in reasons if reason.rule in _RUN_RULES}
     if profile.first_wide_value is not None or any(_is_wide(value) for value in (side.outputs or {}).values()):
         rules.add("B29")

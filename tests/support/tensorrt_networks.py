@@ -10,7 +10,7 @@ import numpy as np
 from loopdbg.runtime.frontends.tensorrt.control_flow import ILoop
 from loopdbg.runtime.frontends.tensorrt.enums import DataType, ElementWiseOperation, LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
-from loopdbg.runtime.frontends.tensorrt.layers import load_families
+from loopdbg.runtime.frontends.tensorrt.layers import import_layer_modules
 from loopdbg.runtime.frontends.tensorrt.network import INetworkDefinition
 from loopdbg.runtime.frontends.tensorrt.network_lowering import lower_network
 from loopdbg.runtime.graph import Graph
@@ -30,7 +30,7 @@ class NetworkBuilder(INetworkDefinition):
     """A network with short methods for common layers."""
 
     def __init__(self) -> None:
-        load_families()
+        import_layer_modules()
         super().__init__("test")
 
     def const(self, value: Any, dtype: Any = np.float32) -> ITensor:

@@ -43,7 +43,7 @@ def texts(frame: Any, base: int) -> list[str]:
 def test_unchanged_content_is_stored_once(script: ModuleType) -> None:
     a, b, c = (script.Item(k, 0, 1, name, "#fff", "") for k, name in enumerate("abc"))
     shown = [frozenset([a, b]), frozenset([a]), frozenset([a, b, c])]
-    assert script.lives(shown) == {(0, 1): [b], (0, 3): [a], (2, 3): [b, c]}
+    assert script.items_by_frame_span(shown) == {(0, 1): [b], (0, 3): [a], (2, 3): [b, c]}
 
 
 def test_committed_picture_makes_no_requests() -> None:
@@ -59,7 +59,7 @@ def test_committed_picture_makes_no_requests() -> None:
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 async def test_browser_shows_each_frame_as_the_screen_was(script: ModuleType, tmp_path: Path) -> None:
     story = [*script.STORY[:3], *script.STORY[-3:]]
-    paper, shown = await script.frames(story)
+    paper, shown = await script.story_frames(story)
     seconds = [step.seconds for step in story]
     starts = accumulate([0.0, *seconds[:-1]])
     middles = [start + second / 2 for start, second in zip(starts, seconds, strict=True)]
@@ -72,7 +72,7 @@ async def test_browser_shows_each_frame_as_the_screen_was(script: ModuleType, tm
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 async def test_last_frame_is_visible_without_animation(script: ModuleType, tmp_path: Path) -> None:
     story = script.STORY[:3]
-    paper, shown = await script.frames(story)
+    paper, shown = await script.story_frames(story)
     still = script.moving(paper, shown, [1.0] * 3).replace("</style>", "g { animation: none !important }</style>")
     (seen,) = evaluate_on_svg(still, SEEN.replace("MIDDLES", "[0]"), tmp_path)
     assert sorted(seen) == texts(shown[-1], script.BASELINE_PX)

@@ -71,7 +71,7 @@ async def test_keys_follow_back_edges() -> None:
 async def test_back_edge_comments_are_not_truncated(name: str, size: tuple[int, int]) -> None:
     async with open_app(*sample(name), size=size) as screen:
         kinds = {"back edge": "# back edge", "scan": "# scan output", "initial": "# initial value"}
-        lines = screen.source_pane.listing_lines
+        lines = screen.source_pane.all_source_lines
         wanted = {line.number: kinds[kind] for line in lines for kind in kinds if line.kind.value.startswith(kind)}
         seen = {line.target.number: line.text for line in screen.source_pane.lines if line.target is not None}  # type: ignore[attr-defined]
         assert wanted

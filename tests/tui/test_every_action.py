@@ -26,7 +26,7 @@ from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.model_inputs.editable_inputs import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
 from loopdbg.tui.render.pane_layout import TABS
-from loopdbg.tui.screens.debugger.screen import lesson_screen
+from loopdbg.tui.screens.debugger.screen import make_lesson_screen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.themes import DARK, LIGHT
 from text_models import NESTED, ROWS, model, sample
@@ -63,7 +63,7 @@ async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[A
             yield StartApp(inputs_screen, pilot)
     elif name == LESSON:
         learner = Learner(LearnerProgress(None), KEY_WORDING, number=3, random=Random(0))
-        async with run_app(lesson_screen(learner), size) as screen:
+        async with run_app(make_lesson_screen(learner), size) as screen:
             yield screen
     else:
         results = {NEST: (NESTED, {"M": np.array(3), "K": np.array(2)}), TABLE: (ROWS, dict[str, Any]())}

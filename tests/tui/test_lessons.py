@@ -20,7 +20,7 @@ from loopdbg.debugger.lessons.lesson import Lesson, LessonStep
 from loopdbg.debugger.lessons.mode_question import ModeQuestion
 from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import Question
-from loopdbg.tui.screens.debugger.screen import lesson_screen
+from loopdbg.tui.screens.debugger.screen import make_lesson_screen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.output_panel import PanelScreen
@@ -89,7 +89,7 @@ async def lesson(
     course = COURSE if ask is None else course_with_question(number, ask)
     voice = KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command)
     learner = Learner(LearnerProgress(path), voice, number=number, random=Random(0), course=course)
-    async with run_app(lesson_screen(learner), size) as screen:
+    async with run_app(make_lesson_screen(learner), size) as screen:
         yield LessonScreen(screen.app, screen.pilot)
 
 

@@ -73,7 +73,7 @@ def test_columns_never_shrink() -> None:
 
     def begins(text: str, of: object = "loop") -> int:
         (row,) = table_lines(COLUMNS, [[(text, Role.PLAIN), ("f32", Role.DIM), ("1", Role.VALUE), ("note", Role.DIM)]],
-                       60, False, sizes=widest.sizer_for(of))  # fmt: skip
+                       60, False, sizes=widest.column_sizer(of))  # fmt: skip
         return row.text.index("note")
 
     narrow = begins("a")

@@ -25,7 +25,7 @@ from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.actions import ACTIONS
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.debugger.dialogs import Dialogs
-from loopdbg.tui.screens.debugger.screen import lesson_screen
+from loopdbg.tui.screens.debugger.screen import make_lesson_screen
 from loopdbg.tui.worker_requests import SessionCommand
 from text_models import SAMPLES, sample
 
@@ -70,7 +70,7 @@ async def shown(name: str, folder: Path) -> AsyncIterator[AppDriver]:
             yield screen
     elif name == "a lesson":
         learner = Learner(LearnerProgress(None), KEY_WORDING, number=6, random=random.Random(6))
-        async with run_app(lesson_screen(learner)) as screen:
+        async with run_app(make_lesson_screen(learner)) as screen:
             yield screen
     else:
         async with open_app(*sample(name), max_iterations=300) as screen:

@@ -32,7 +32,7 @@ from loopdbg.tui.cli.model_inputs.editable_inputs import InputDraft
 from loopdbg.tui.cli.model_inputs.gather import RunInputs
 from loopdbg.tui.command_worker import CommandWorker
 from loopdbg.tui.screens.debugger.run_control import RunControl
-from loopdbg.tui.screens.debugger.screen import DebuggerScreen, lesson_screen
+from loopdbg.tui.screens.debugger.screen import DebuggerScreen, make_lesson_screen
 from loopdbg.tui.screens.input_editor import InputsScreen
 from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserScreen
 from recordings import record_run
@@ -79,7 +79,7 @@ def lesson() -> App[int]:
     learner = Learner(
         LearnerProgress(None), KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command), number=3
     )
-    return LoopdbgApp(lesson_screen(learner))
+    return LoopdbgApp(make_lesson_screen(learner))
 
 
 def start() -> App[Path]:

@@ -21,7 +21,7 @@ def cursor_line(screen: AppDriver) -> int:
 
 def number_of(screen: AppDriver, text: str) -> int:
     """The number of the line that begins with a text."""
-    return next(line.number for line in screen.source_pane.listing_lines if line.text.startswith(text))
+    return next(line.number for line in screen.source_pane.all_source_lines if line.text.startswith(text))
 
 
 @pytest.mark.parametrize("key", ["ctrl+g", "J"])

@@ -55,10 +55,10 @@ def test_input_values_are_generated_typed_and_computed() -> None:
     first_value = draft()
     assert row(first_value, "x")[3] == "random, seed 0"
     before = row(first_value, "x")[2]
-    first_value.fill(0, "random")
+    first_value.fill_with_kind(0, "random")
     assert row(first_value, "x")[2] != before and row(first_value, "x")[3] == "random, seed 1"
     for kind, first in (("zeros", 0), ("ones", 1), ("arange", 0)):
-        first_value.fill(1, kind)
+        first_value.fill_with_kind(1, kind)
         assert np.asarray(first_value.build_inputs().values["y"]).reshape(-1)[0] == first
     first_value.set_dim("N=3")
     assert np.array_equal(
@@ -97,12 +97,12 @@ def test_shared_dimensions_must_agree() -> None:
     first.edit(0, "[1, 2, 3]")
     with raises_error(InputError, name="y", expected="N=3", got="N=1"):
         first.build_inputs()
-    first.fill(1, "zeros")
+    first.fill_with_kind(1, "zeros")
     assert np.asarray(first.build_inputs().values["y"]).shape == (3, 2), "made to fit"
     with raises_error(InputError, name="K"):
         first.set_dim("K=2")
     with raises_error(InputError, name="words", expected="string[2]"):
-        first.fill(3, "zeros")
+        first.fill_with_kind(3, "zeros")
 
 
 def test_input_files_are_loaded(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ async def test_restart_replaces_random_inputs() -> None:
 def test_random_inputs_show_their_seeds() -> None:
     first = draft()
     assert first.build_inputs().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
-    first.fill(0, "random")
+    first.fill_with_kind(0, "random")
     assert first.build_inputs().seeds == {"x": 1, "y": 0, "count": 0, "words": 0}
     for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
         first.edit(k, text)

@@ -27,7 +27,7 @@ def test_headers_are_followed_to_the_last_one(tmp_path: Path) -> None:
     for name, text in SOURCES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    result = setup["included"](str(tmp_path / "source/module.c"), [str(tmp_path / "root")])
+    result = setup["included_headers"](str(tmp_path / "source/module.c"), [str(tmp_path / "root")])
     names = {Path(header).relative_to(tmp_path).as_posix() for header in result}
     assert names == SOURCES.keys() - {"source/module.c", "root/theme/unused.h"}
 
@@ -40,7 +40,7 @@ def test_every_include_of_the_kernels_is_found(source: Path) -> None:
 
 
 def test_a_kernel_is_compiled_again_for_its_own_headers_alone() -> None:
-    folds = setup["included"](str(KERNELS / "reduce/outer_axis_fold.c"), [])
+    folds = setup["included_headers"](str(KERNELS / "reduce/outer_axis_fold.c"), [])
     names = {Path(header).relative_to(KERNELS).as_posix() for header in folds}
     assert {
         "reduce/outer_axis_fold.h",

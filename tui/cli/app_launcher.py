@@ -14,7 +14,7 @@ from ..actions import PANE_KEYS, configured_actions
 from ..app import LoopdbgApp
 from ..command_worker import CommandWorker
 from ..render.pane_layout import TABS, PaneArrangement
-from ..screens.debugger.screen import DebuggerScreen, lesson_screen
+from ..screens.debugger.screen import DebuggerScreen, make_lesson_screen
 from .model_inputs.gather import RunInputs
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run_lesson_app(learner: Learner) -> int:
         UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
-    return _run_and_save_arrangement(lesson_screen(learner, actions), None)
+    return _run_and_save_arrangement(make_lesson_screen(learner, actions), None)
 
 
 def _run_and_save_arrangement(screen: DebuggerScreen, path: Path | None) -> int:

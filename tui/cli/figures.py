@@ -137,11 +137,11 @@ def _open_session(
     from ...debugger.session.session import Session
 
     model = load_runnable_model(path, weights, options)
-    values = _gather_values(model, options) if inputs is None else inputs_for_second_model(model, inputs, path)
+    values = _gather_input_values(model, options) if inputs is None else inputs_for_second_model(model, inputs, path)
     yield Session(model, values, max_iterations=options.max_iterations, attended=False)
 
 
-def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
+def _gather_input_values(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
     inputs = gather_inputs(model, options)
     inputs.print_notes()
     return inputs.values

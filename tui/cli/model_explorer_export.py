@@ -51,14 +51,14 @@ def export_node_data(options: argparse.Namespace, target: Path) -> int:
         def value(name: str) -> NodeNumber:
             return magnitude(_value_or_none(history, name, iteration))
 
-        def changed(name: str) -> NodeNumber:
+        def change_magnitude(name: str) -> NodeNumber:
             return largest_change(
                 _value_or_none(history, name, iteration - 1), _value_or_none(history, name, iteration)
             )
 
         files = {
             target: _node_numbers(nodes, keys, value),
-            _difference_path(target): _node_numbers(nodes, keys, changed),
+            _difference_path(target): _node_numbers(nodes, keys, change_magnitude),
         }
     _report_unnamed_nodes(nodes, keys, frame.name)
     try:

@@ -145,14 +145,14 @@ def add_write_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, 
     """Add the option of servers whose clients may write files."""
     parser.add_argument(
         "--allow-write",
-        type=_existing_folder,
+        type=_parse_existing_folder,
         metavar="DIR",
         help=f"let {client} write files in DIR (save, extract, plot, repro) and run command files in it (source); "
         "without it, in no place",
     )
 
 
-def _existing_folder(text: str) -> str:
+def _parse_existing_folder(text: str) -> str:
     """An argparse type: an existing folder, as an absolute path."""
     if not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"'{text}' is no folder; give one that is there already")

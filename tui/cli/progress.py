@@ -67,7 +67,7 @@ class ProgressLine(_UpdatedLine):
             self._loop_samples[loop.path] = start, first, loop.iterations
         return running
 
-    def tick(self, run: Run, label: str = "") -> None:
+    def show_if_due(self, run: Run, label: str = "") -> None:
         """Show the progress of a run, if an update is due; ``label``: its purpose."""
         now = self._clock()
         running = self._running_loops(run, now)
@@ -82,17 +82,17 @@ class ProgressLine(_UpdatedLine):
         parts = [f"{progress} iterations of '{escape_unprintable(outer.name)}'"]
         if inner is not outer:
             parts.append(f"{inner.iterations} of '{escape_unprintable(inner.name)}'")
-        rate = self._rate(inner, now)
+        rate = self._iteration_rate(inner, now)
         if rate:
             parts.append(rate_text(rate).replace(" ", ""))
-        outer_rate = self._rate(outer, now)
+        outer_rate = self._iteration_rate(outer, now)
         if total is not None and outer_rate:
             # The trip count is an upper bound: a condition may end the loop earlier.
             parts.append(f"{outer.iterations / total:.0%}" if total else "")
             parts.append(f"ETA {_clock_duration_text((total - outer.iterations) / outer_rate)}")
         return "  ".join(part for part in parts if part)
 
-    def _rate(self, loop: LoopTotals, now: float) -> float:
+    def _iteration_rate(self, loop: LoopTotals, now: float) -> float:
         start, first, _ = self._loop_samples[loop.path]
         return (loop.iterations - first) / (now - start) if now > start else 0.0
 
@@ -121,7 +121,7 @@ class ProgressLog(ProgressLine):
         self._inputs = inputs
         self._bounds = bounds
 
-    def tick(self, run: Run, label: str = "") -> None:
+    def show_if_due(self, run: Run, label: str = "") -> None:
         """Log the progress of a run, if a line is due."""
         now = self._clock()
         running = self._running_loops(run, now)

@@ -43,9 +43,9 @@ def terminate_on_signals() -> Iterator[None]:
         if isinstance(unraisable.exc_value, TerminationExit):
             for number in handled:
                 signal.signal(number, _raise_terminated)
-            _resend_later(unraisable.exc_value.signal_number)
+            _resend_signal_later(unraisable.exc_value.signal_number)
         elif issubclass(unraisable.exc_type, KeyboardInterrupt):
-            _resend_later(signal.SIGINT)
+            _resend_signal_later(signal.SIGINT)
         else:
             previous_hook(unraisable)
 
@@ -66,7 +66,7 @@ def _raise_terminated(number: int, frame: FrameType | None) -> None:
         # A compiled module whose import was interrupted can crash the process during clean-up.
         _waiting_since = _waiting_since or time.monotonic()
         if time.monotonic() - _waiting_since < _IMPORT_WAIT_MAX_SECONDS:
-            _resend_later(number)
+            _resend_signal_later(number)
             return
     for signal_number in _SIGNALS:
         if signal.getsignal(signal_number) is _raise_terminated:
@@ -82,7 +82,7 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _resend_later(number: int) -> None:
+def _resend_signal_later(number: int) -> None:
     timer = threading.Timer(_RESEND_SECONDS, os.kill, (os.getpid(), number))
     timer.daemon = True
     timer.start()

@@ -21,7 +21,7 @@ def check_trust(options: argparse.Namespace, serving: bool, may_ask: bool = True
     Raises:
         UsageError: There is no consent.
     """
-    if getattr(options, "trust_script", False) or not (serving or _in_ci()):
+    if getattr(options, "trust_script", False) or not (serving or _is_in_ci()):
         return
     from ...runtime.frontends import is_sqlite_file, split_model_path
 
@@ -43,7 +43,7 @@ def _require_consent(subject: str, may_ask: bool) -> None:
         raise UsageError(f"{subject}, which can do what you can: --trust-script lets it run")
 
 
-def _in_ci() -> bool:
+def _is_in_ci() -> bool:
     """Whether this is a CI job: build servers set this variable."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 

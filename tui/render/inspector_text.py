@@ -23,7 +23,7 @@ from ...debugger.statistics.tensor_statistics import (
     TensorRef,
     TensorStatistics,
     absolute_differences,
-    widen,
+    widen_elements,
 )
 from ...runtime.graph import Array
 from ...runtime.text import group_digits
@@ -410,7 +410,7 @@ def _heat_map_values(tensor: TensorRef, view: TensorViewport, rows: range, colum
     """The plotted values of one row, and a mask of new elements, which are NaN."""
     read = view.part.read_window(tensor, rows, columns)
     if view.baseline is None:
-        return widen(read[0]).astype(np.float64), np.zeros(len(columns), bool)
+        return widen_elements(read[0]).astype(np.float64), np.zeros(len(columns), bool)
     delta, _, new = next(_row_differences(read, view.baseline, view, rows, columns))
     return np.where(new, np.nan, delta.astype(np.float64)), new
 

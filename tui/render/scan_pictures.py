@@ -14,9 +14,9 @@ from ...debugger.frame_state import ScanState
 from ...debugger.statistics.sampling import (
     EXHAUSTIVE_MAX_NUMBERS,
     ElementSample,
-    fold_elements,
-    fold_scalars,
-    indices_per_line,
+    plot_line_indices,
+    reduce_elements,
+    reduce_scalars,
     sample_elements,
     sample_scalars,
     segment_extremes,
@@ -77,13 +77,13 @@ def _take_sample(scan: ScanState, width: int, height: int) -> ElementSample | No
         elements = scans.reshape(scan.count, len(scans) // scan.count, *scans.shape[1:])
         is_complete = elements.size <= EXHAUSTIVE_MAX_NUMBERS
         if size == 1:
-            return (fold_scalars if is_complete else sample_scalars)(elements, _SAMPLED_NUMBERS_MAX)
+            return (reduce_scalars if is_complete else sample_scalars)(elements, _SAMPLED_NUMBERS_MAX)
         if is_complete:
-            return fold_elements(elements, size, width - _label_width(scan))
+            return reduce_elements(elements, size, width - _label_width(scan))
         return sample_elements(
             elements,
             size,
-            indices_per_line(scan.count, height, _SAMPLED_ROWS_PER_LINE),
+            plot_line_indices(scan.count, height, _SAMPLED_ROWS_PER_LINE),
             width * _SAMPLED_NUMBERS_PER_CELL,
         )
 

@@ -206,7 +206,7 @@ class WidestColumns:
     def __init__(self) -> None:
         self._widths: dict[object, list[int]] = {}
 
-    def sizer_for(self, *key: object) -> ColumnSizer:
+    def column_sizer(self, *key: object) -> ColumnSizer:
         """The sizer of one table."""
 
         def sizes(requested: list[int]) -> list[int]:

@@ -26,7 +26,7 @@ def has_lazy_sequences(frame: FrameState) -> bool:
     return frame.loop is not None and frame.loop.system is System.TENSORRT
 
 
-def recurrence_text(frame: FrameState, edge: CarriedValue, width: int) -> str:
+def recurrence_elements_text(frame: FrameState, edge: CarriedValue, width: int) -> str:
     """``<8.0, 4.0, 2.0, ...>``, for tensors their norms, with a remark if the last element of the result was not needed
     and not computed."""
     assert frame.loop is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.tensor_statistics import TensorRef, as_tensor_ref, widen
+from ...debugger.statistics.tensor_statistics import TensorRef, as_tensor_ref, widen_elements
 from ...debugger.value_text import statistics_of
 from ...runtime.graph import Array
 from .formatting import NOT_FINITE_SYMBOL, number_text
@@ -148,7 +148,7 @@ def _fold_to_cells(tensor: TensorRef, width: int) -> Array:
     """Fold the elements to ``width`` cells by the largest magnitude."""
     if tensor.size <= width:
         # Few elements are repeated over several cells.
-        flat = widen(tensor.copy_range(0, tensor.size)).astype(np.float64)
+        flat = widen_elements(tensor.copy_range(0, tensor.size)).astype(np.float64)
         return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
     edges = np.linspace(0, tensor.size, width + 1).astype(np.int64)
     cells = np.zeros(width)
@@ -156,7 +156,7 @@ def _fold_to_cells(tensor: TensorRef, width: int) -> Array:
         for start, part in tensor.chunks():
             first, last = np.searchsorted(edges, (start, start + part.size - 1), "right") - 1
             starts = np.maximum(edges[first : last + 1] - start, 0)
-            maxima = np.maximum.reduceat(np.abs(widen(part).astype(np.float64)), starts)
+            maxima = np.maximum.reduceat(np.abs(widen_elements(part).astype(np.float64)), starts)
             cells[first : last + 1] = np.maximum(cells[first : last + 1], maxima)
     return cells
 

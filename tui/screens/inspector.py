@@ -262,9 +262,9 @@ class InspectorScreen(ModalBase[str | None]):
             self.action_ask("slice")
 
     def action_not_finite(self) -> None:
-        self._search(is_not_finite, "NaN or infinity")
+        self._go_to_element(is_not_finite, "NaN or infinity")
 
-    def _search(self, test: ElementPredicate, description: str) -> None:
+    def _go_to_element(self, test: ElementPredicate, description: str) -> None:
         tensor = self.inspector_state.tensor
         if tensor is None or not tensor.size:
             self.say("there are no elements to look through")
@@ -322,7 +322,7 @@ class InspectorScreen(ModalBase[str | None]):
             self.grid.show_slice(TensorSlice.parse(text, tensor.shape))
             self.say("")
         elif self._prompt_kind == "find":
-            self._search(parse_predicate(text, tensor.dtype), f"element '{text}'")
+            self._go_to_element(parse_predicate(text, tensor.dtype), f"element '{text}'")
         elif self._prompt_kind == "save":
             path = self.session_worker.console.file_access.resolve_path(text, "save")
             save_npy(path, tensor)

@@ -42,7 +42,7 @@ class TensorJobs:
 
     def compute_statistics(self, tensor: TensorRef, send: Callable[[TensorStatistics, Histogram | None], None]) -> None:
         """Compute statistics with partial results, then the histogram."""
-        self._run_job("statistics", lambda cancel: self._statistics_job(tensor, cancel, send))
+        self._run_job("statistics", lambda cancel: self._run_statistics_job(tensor, cancel, send))
 
     def compute_change(self, baseline: TensorRef, tensor: TensorRef, send: Callable[[TensorChange], None]) -> None:
         """Compute the change from the baseline to a tensor."""
@@ -87,7 +87,7 @@ class TensorJobs:
         if not cancel.is_set():
             self._screen.app.call_from_thread(call)
 
-    def _statistics_job(
+    def _run_statistics_job(
         self, tensor: TensorRef, cancel: threading.Event, send: Callable[[TensorStatistics, Histogram | None], None]
     ) -> None:
         statistics = tensor.cached_statistics

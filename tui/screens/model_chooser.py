@@ -36,7 +36,7 @@ class ModelChoice(NamedTuple):
 _NAME_COLUMN_CELLS = 28
 
 
-def _display_folder(path: Path) -> str:
+def _folder_text(path: Path) -> str:
     """The folder of a file, abbreviated with ``~``."""
     with contextlib.suppress(ValueError, RuntimeError):
         return str(Path("~") / path.parent.relative_to(Path.home()))
@@ -68,15 +68,15 @@ class ModelChooserScreen(MainScreen):
         yield self.key_bar
 
     def on_mount(self) -> None:
-        self._filter("")
+        self._filter_choices("")
         self.path_input.focus()
         self.key_bar.action_context = ActionContext(typing=True)
 
     @on(Input.Changed)
     def handle_filter_changed(self, event: Input.Changed) -> None:
-        self._filter(event.value)
+        self._filter_choices(event.value)
 
-    def _filter(self, query: str) -> None:
+    def _filter_choices(self, query: str) -> None:
         words = query.lower().split()
         self.visible_choices = [item for item in self._choices if all(word in str(item.path).lower() for word in words)]
         self.choice_list.clear_options()
@@ -95,7 +95,7 @@ class ModelChooserScreen(MainScreen):
     def _choice_row(self, choice: ModelChoice) -> Content:
         width = max(20, self.size.width - 4)
         name = _fit_printable(choice.path.name, width - 2)
-        note = _display_folder(choice.path) if choice.note is None else choice.note
+        note = _folder_text(choice.path) if choice.note is None else choice.note
         note_cells = width - 2 - max(_NAME_COLUMN_CELLS, cell_len(name) + 2)
         suffix = _fit_printable(note, note_cells) if note_cells > 8 else ""
         return Content.assemble(f"  {pad_to_width(name, _NAME_COLUMN_CELLS) if suffix else name}", (suffix, "$muted"))
@@ -103,13 +103,13 @@ class ModelChooserScreen(MainScreen):
     def on_resize(self) -> None:
         """Refit the rows to the width."""
         row = self.choice_list.highlighted
-        self._filter(self.path_input.value)
+        self._filter_choices(self.path_input.value)
         self.choice_list.highlighted = (
             row if row is not None and row < self.choice_list.option_count else self.choice_list.highlighted
         )
 
     def action_choice(self, direction: str) -> None:
-        self.choice_list.move(direction)
+        self.choice_list.move_highlight(direction)
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:

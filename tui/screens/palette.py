@@ -77,14 +77,14 @@ class PaletteScreen(ModalBase[Action]):
         yield self.key_bar
 
     def on_mount(self) -> None:
-        self._filter("")
+        self._filter_actions("")
         self._line.focus()
 
     @on(Input.Changed)
     def handle_filter_changed(self, event: Input.Changed) -> None:
-        self._filter(event.value)
+        self._filter_actions(event.value)
 
-    def _filter(self, query: str) -> None:
+    def _filter_actions(self, query: str) -> None:
         groups: dict[str, list[Action]] = {}
         for action in matching_actions(self._all_actions, query):
             groups.setdefault(self._group_by_id[action.id], []).append(action)
@@ -96,7 +96,7 @@ class PaletteScreen(ModalBase[Action]):
         self._list.highlighted = 1 if self.visible_actions else None
 
     def action_choice(self, direction: str) -> None:
-        self._list.move(direction)
+        self._list.move_highlight(direction)
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:

@@ -29,7 +29,7 @@ from ..render.styled_text import (
     truncate,
 )
 from ..render.targets import ValueKind, ValueTarget
-from ..render.tensorrt_recurrences import has_lazy_sequences, recurrence_text
+from ..render.tensorrt_recurrences import has_lazy_sequences, recurrence_elements_text
 from ..render.text_plots import split_non_finite
 from ..render.value_cells import (
     EDITED_SIGN,
@@ -100,17 +100,17 @@ class BackEdgesPane(Pane):
             self.set_title("Back edges", _iterations_text(state))
             return [styled_line((_empty_reason(state), Role.DIM))]
         cells = max(8, min(36, (width - 28) // 2))
-        table = self._table(state, frame.loop, width, cells, cells)
+        table = self._back_edge_table(state, frame.loop, width, cells, cells)
         if any(map(len, frame.history.values())) and table.used_width > width - 2 - _HISTORY_PREFERRED_CELLS:
             # Trade digits for a wider history.
-            short = self._table(
+            short = self._back_edge_table(
                 state, frame.loop, width, min(cells, _SHORT_VALUE_CELLS), min(cells, _SHORT_SCALAR_CELLS)
             )
             table = short if short.used_width <= width - 2 - _HISTORY_MIN_CELLS else table
         lines = self._append_history(table.lines(_row_targets(state, frame.loop)), state, width, height)
         return _append_sequences(lines, state, width, height) if has_lazy_sequences(state.frame) else lines
 
-    def _table(self, state: ScreenState, loop: Loop, width: int, cells: int, scalar: int) -> TextTable:
+    def _back_edge_table(self, state: ScreenState, loop: Loop, width: int, cells: int, scalar: int) -> TextTable:
         """A row for each back edge; ``cells`` bounds the width of its values, ``scalar`` that of scalars."""
         frame = state.frame
         is_initial, indices = frame.at_boundary and not frame.iteration, frame.index_values
@@ -126,11 +126,11 @@ class BackEdgesPane(Pane):
             for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
         key = (frame.path, width, cells, scalar)
-        table = TextTable((*_COLUMNS, _RESULT_COLUMN), rows, width, sizes=self._column_widths.sizer_for(*key))
+        table = TextTable((*_COLUMNS, _RESULT_COLUMN), rows, width, sizes=self._column_widths.column_sizer(*key))
         if table.used_width <= width - 12:
             return table
         return TextTable(
-            _COLUMNS, [row[:-1] for row in rows], width, sizes=self._column_widths.sizer_for(*key, "narrow")
+            _COLUMNS, [row[:-1] for row in rows], width, sizes=self._column_widths.column_sizer(*key, "narrow")
         )
 
     def _append_history(self, lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
@@ -146,7 +146,7 @@ class BackEdgesPane(Pane):
         pairs = list(zip(histories, edges, strict=True))
         ranges = [_range_text(history, _edge_dtype(edge), edge.param in indices) for history, edge in pairs]
         # Bars have no scale: their range is written next to them where enough bar cells remain.
-        (range_cells,) = self._column_widths.sizer_for(state.frame.path, width, "ends")(
+        (range_cells,) = self._column_widths.column_sizer(state.frame.path, width, "ends")(
             [max(len(_RANGE_HEADER), *map(len, ranges))]
         )
         size = cells - range_cells - 1
@@ -187,13 +187,13 @@ def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, h
     rows = lines[1 : 1 + len(frame.back_edges)]
     targets = [row.target for row in rows]
     if len(lines) + len(rows) <= height:
-        texts = [recurrence_text(frame, edge, width - 2) for edge in frame.back_edges]
+        texts = [recurrence_elements_text(frame, edge, width - 2) for edge in frame.back_edges]
         sequences = [styled_line(f"  {text}", target=target) for text, target in zip(texts, targets, strict=True)]
         pairs = [line for pair in zip(rows, sequences, strict=True) for line in pair]
         return [lines[0], *pairs, *lines[1 + len(rows) :]]
     names = [f"{quote(edge.param)} " for edge in frame.back_edges]
     return lines + [
-        styled_line((name, Role.NAME), recurrence_text(frame, edge, width - len(name)), target=target)
+        styled_line((name, Role.NAME), recurrence_elements_text(frame, edge, width - len(name)), target=target)
         for name, edge, target in zip(names, frame.back_edges, targets, strict=True)
     ]
 

@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 class ChoiceList(OptionList, can_focus=False):
     """Option list without focus; an enabled row is always highlighted if there is one."""
 
-    def move(self, direction: str) -> None:
+    def move_highlight(self, direction: str) -> None:
         """Highlight another row: ``up``, ``down``, ``page_up``, ``page_down``."""
         moves: dict[str, Callable[[], None]] = {
             "up": self.action_cursor_up,

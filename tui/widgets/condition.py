@@ -57,7 +57,9 @@ class ConditionPane(Pane):
         if frame.condition is None or not model_pseudo_code(state.main_graph).loop_text(loop).condition_decides:
             return ONE_LINE
         return (
-            SpaceRequest(3, UNLIMITED_LINES) if can_have_plot(state) else SpaceRequest(2, 4 + len(_ignored_lines(loop)))
+            SpaceRequest(3, UNLIMITED_LINES)
+            if can_have_plot(state)
+            else SpaceRequest(2, 4 + len(_ignored_condition_lines(loop)))
         )
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
@@ -88,12 +90,12 @@ class ConditionPane(Pane):
         )
         decides = frame.condition is not None and text.condition_decides
         self.set_title(f"Condition  {text.condition if decides else 'decides nothing'}".rstrip())
-        ends = _end_lines(state, text, width)
+        ends = _loop_end_lines(state, text, width)
         estimate = _crossing_estimate(frame, text) if decides else None
         details = [
-            *(_boundary_lines(frame, width) if decides else ()),
+            *(_condition_history_lines(frame, width) if decides else ()),
             *(_crossing_lines(frame, text, estimate, width) if decides else ()),
-            *_ignored_lines(loop),
+            *_ignored_condition_lines(loop),
         ]
         current = _current_lines(state, loop, phrases, text) if decides else []
         if current and loop.condition is not None:
@@ -189,7 +191,7 @@ def _comparison_spans(frame: FrameState, text: LoopText, phrases: NodeFormatter)
     return [(f"  {comparison}", Role.PLAIN)] if operands.complete else []
 
 
-def _boundary_lines(frame: FrameState, width: int) -> list[StyledLine]:
+def _condition_history_lines(frame: FrameState, width: int) -> list[StyledLine]:
     """``T T T F``: the condition at each boundary, including the first; ``·``: not computed yet."""
     if frame.condition is None:
         return []
@@ -225,7 +227,7 @@ def _no_condition_spans(frame: FrameState, loop: Loop, text: LoopText) -> list[S
     return [*spans, (f"; ends {sentence[:1].lower()}{sentence[1:]}", Role.DIM)]
 
 
-def _end_lines(state: ScreenState, text: LoopText, width: int) -> list[StyledLine]:
+def _loop_end_lines(state: ScreenState, text: LoopText, width: int) -> list[StyledLine]:
     frame = state.frame
     if frame.stopped_by is not None:
         return [_labelled_line("", (end_text(frame.stopped_by, frame.iteration), Role.MARK))]
@@ -233,7 +235,7 @@ def _end_lines(state: ScreenState, text: LoopText, width: int) -> list[StyledLin
     return [_labelled_line("" if k else "ends", (row, Role.PLAIN)) for k, row in enumerate(rows)]
 
 
-def _ignored_lines(loop: Loop) -> list[StyledLine]:
+def _ignored_condition_lines(loop: Loop) -> list[StyledLine]:
     if loop.ignored_condition is None:
         return []
     return [

@@ -39,7 +39,7 @@ class DisplaysPane(Pane):
             width,
             False,
             targets,
-            self._column_widths.sizer_for(width),
+            self._column_widths.column_sizer(width),
         )
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:

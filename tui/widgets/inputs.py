@@ -60,7 +60,7 @@ class InputsPane(Pane):
         for row, target in zip(cells, targets, strict=True):
             if target.name in state.edited:
                 row[2] = (f"{EDITED_SIGN} {row[2][0]}", row[2][1])
-        sizes = self._column_widths.sizer_for(frame.path, width)
+        sizes = self._column_widths.column_sizer(frame.path, width)
         if width < _FULL_TABLE_MIN_WIDTH:
             return table_lines(
                 (_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets, sizes

@@ -177,7 +177,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             else self.build(self.screen_state, *size)
         )
         self._strips = {}
-        self._set_size(Size(size.width + 1, len(self.lines)))
+        self._set_virtual_size(Size(size.width + 1, len(self.lines)))
         self._restore_cursor(old_target)
         if follow and not self.is_one_line:
             self.follow()
@@ -198,7 +198,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         name = f"  {self._focus_key} {self.pane_title}  "
         return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(state)], width))
 
-    def _set_size(self, size: Size) -> None:
+    def _set_virtual_size(self, size: Size) -> None:
         old = self.virtual_size
         if size == old:
             return

@@ -145,7 +145,7 @@ def _picture_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]
     rows = height - 1 if height > 1 else height
     picture = draw_scan(scan, width, min(rows, _CHART_MAX_ROWS) if is_scalar else rows)
     if picture is None:
-        return _newest_lines(scan, width, height)
+        return _newest_element_lines(scan, width, height)
     drawn = [styled_line((label, Role.DIM), *spans) for label, spans in zip(picture.labels, picture.rows, strict=True)]
     return [styled_line((truncate(picture.note, width), Role.DIM)), *drawn] if height > 1 else drawn
 
@@ -175,7 +175,7 @@ def _indices_text(element: Any) -> str:
     return " ".join(map(str, as_tensor_ref(element).copy_range(0, _WRITTEN_INDICES_MAX).tolist()))
 
 
-def _newest_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]:
+def _newest_element_lines(scan: ScanState, width: int, height: int) -> list[StyledLine]:
     if not scan.tail or scan.tail[-1].dtype.kind in "OUST":
         return []
     if all(element.size == 1 for element in scan.tail):

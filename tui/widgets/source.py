@@ -59,7 +59,7 @@ class SourcePane(Pane):
     def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         frame = state.frame
         name = escape_unprintable(frame.name)
-        listing = Listing(model_pseudo_code(state.main_graph), _listing_stop(state))
+        listing = Listing(model_pseudo_code(state.main_graph), _listing_context(state))
         if self._restored_folds:
             # Line numbers may differ if the model has changed.
             texts = {line.number: line.text for line in listing.source.lines}
@@ -118,12 +118,12 @@ class SourcePane(Pane):
 
     def go_to_node(self, node: Node) -> None:
         """Put the cursor on the line of a node, if visible."""
-        number = next((line.number for line in self.listing_lines if line.node is node), None)
+        number = next((line.number for line in self.all_source_lines if line.node is node), None)
         if number is not None:
             self._move_to_number(number)
 
     @property
-    def listing_lines(self) -> Sequence[SourceLine]:
+    def all_source_lines(self) -> Sequence[SourceLine]:
         """All lines of the program, including folded ones."""
         return self.lines.listing.source.lines if isinstance(self.lines, ListingLines) else ()
 
@@ -180,7 +180,7 @@ class SourcePane(Pane):
     def folded_lines(self) -> dict[int, str]:
         """The folded heads: text by line number."""
         return dict(self._restored_folds) or {
-            line.number: line.text for line in self.listing_lines if line.number in self.folded
+            line.number: line.text for line in self.all_source_lines if line.number in self.folded
         }
 
     def _move_to_number(self, number: int) -> None:
@@ -212,7 +212,7 @@ def _breakpoint_marks(breakpoints: Sequence[BreakpointState]) -> dict[Node, bool
     return marks
 
 
-def _listing_stop(state: ScreenState) -> ListingContext:
+def _listing_context(state: ScreenState) -> ListingContext:
     frame = state.frame
     at_boundary = frame.loop is not None and (frame.at_boundary or state.depth is None)
 

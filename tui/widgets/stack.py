@@ -37,7 +37,7 @@ class StackPane(Pane):
                     (_iteration_text(frame), Role.VALUE if in_focus else Role.DIM),
                 ]
             )
-        return table_lines(_COLUMNS, rows, width, False, targets, self._column_widths.sizer_for(width))
+        return table_lines(_COLUMNS, rows, width, False, targets, self._column_widths.column_sizer(width))
 
     def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         spans: list[Span] = []

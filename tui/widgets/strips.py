@@ -33,10 +33,10 @@ class StyleResolver:
         """The style of a role, ``""`` for the widget's own; ``current``: on the current line."""
         style = self._cache.get((role, current))
         if style is None:
-            style = self._cache[role, current] = self._resolve(role, current)
+            style = self._cache[role, current] = self._resolve_style(role, current)
         return style
 
-    def _resolve(self, role: str, current: bool) -> Style:
+    def _resolve_style(self, role: str, current: bool) -> Style:
         if not role and not current:
             return self._widget.rich_style
         own = self._widget.app.get_component_styles(f"role--{role or 'current'}").partial_rich_style

@@ -206,7 +206,7 @@ class TensorGrid(LineBox):
 
     def action_format(self) -> None:
         """Write numbers in the next format."""
-        self.viewport = replace(self.viewport, number_format=self.viewport.number_format.following, heat_map=False)
+        self.viewport = replace(self.viewport, number_format=self.viewport.number_format.next_format, heat_map=False)
         self.draw()
         self.set_cursor(self.viewport.cursor)
 

@@ -64,7 +64,7 @@ class TimelinePane(Pane):
         labels = [_branch_label(branch) for branch in branches.rows]
         label_cells = max((cell_len(text) for text in labels), default=0)
         self._label_width = min(label_cells, _LABEL_MAX_CELLS if width >= 60 else 12) + 2
-        ends = [_end_text(branch, self._bar_iterations) for branch in branches.rows]
+        ends = [_branch_end_text(branch, self._bar_iterations) for branch in branches.rows]
         end_cells = min(max((cell_len(text) for text in ends), default=0), width // 3)
         self._bar_width = max(1, width - self._label_width - end_cells - 1)
         self._marked_iterations = []
@@ -140,7 +140,7 @@ class TimelinePane(Pane):
 
     # -- the mouse travels
 
-    def _target_at(self, event: events.MouseEvent) -> IterationTarget | None:
+    def _iteration_target_at(self, event: events.MouseEvent) -> IterationTarget | None:
         index = self.line_index_at(event)
         offset = event.get_content_offset(self)
         if index is None or offset is None:
@@ -152,21 +152,21 @@ class TimelinePane(Pane):
         marked = self._marked_iterations[index].get(cell)
         return IterationTarget(self._iteration_at_cell(cell) if marked is None else marked, target.branch)
 
-    def _post_picked(self, event: events.MouseEvent) -> None:
-        target = self._target_at(event)
+    def _post_picked_iteration(self, event: events.MouseEvent) -> None:
+        target = self._iteration_target_at(event)
         if target is not None and target.iteration != self._last_picked:
             self._last_picked = target.iteration
             self.post_message(self.IterationPicked(target))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._dragging, self._last_picked = True, -1
-        self._post_picked(event)
+        self._post_picked_iteration(event)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         # Dragging does not switch branches.
-        target = self._target_at(event) if self._dragging and event.button else None
+        target = self._iteration_target_at(event) if self._dragging and event.button else None
         if target is not None and target.branch is None:
-            self._post_picked(event)
+            self._post_picked_iteration(event)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         self._dragging = False
@@ -219,5 +219,5 @@ def _branch_label(branch: Branch) -> str:
     return f"{branch.number} {'; '.join(branch.edits) or f'from {branch.parent}'}"
 
 
-def _end_text(branch: Branch, total: int) -> str:
+def _branch_end_text(branch: Branch, total: int) -> str:
     return branch.end_text or (str(total) if branch.current else f"left at {branch.last}")

@@ -92,7 +92,7 @@ class _Patch:
             self._counterparts.setdefault(b, a)
         self._scopes: dict[Value, Graph] = {}
         self._parents: dict[Graph, Graph] = {}
-        self._note_scopes(left)
+        self._record_scopes(left)
         places = [place for edit in chosen for place in edit.places]
         self._replaced = {
             place.left: place.right for place in places if place.role == "value" and place.left is not None
@@ -117,8 +117,8 @@ class _Patch:
     def graph(self) -> Graph:
         """The copy."""
         for value in self._replaced:
-            self._map(value)
-        result: Graph = _deep_copy(self._left, self._map, lambda value: value, self._copies)
+            self._map_value(value)
+        result: Graph = _deep_copy(self._left, self._map_value, lambda value: value, self._copies)
         scopes = {port: loop for loop in loops(self._left) for port in (loop, *_ports(loop))}
         for place in self._port_places:
             if place.role != "output":
@@ -131,26 +131,26 @@ class _Patch:
             _list_values(loop)
         for graph in walk_graphs(self._left):
             new = self._copies[graph]
-            new.nodes = _sorted_nodes([*new.nodes, *self._new_nodes.get(graph, ())])
+            new.nodes = _sort_topologically([*new.nodes, *self._new_nodes.get(graph, ())])
             new.constants += self._new_constants.get(graph, ())
         for loop in changed_loops:
             if loop.condition_node_count is not None:
-                _move_condition_first(loop)
+                _move_condition_nodes_first(loop)
         result.output_names = [
             self._left.output_names[k] if k < len(self._left.output_names) else value.name
             for k, value in enumerate(self._left.outputs)
         ]
         return result
 
-    def _note_scopes(self, graph: Graph) -> None:
+    def _record_scopes(self, graph: Graph) -> None:
         self._scopes.update((value, graph) for value in _own_values(graph))
         for inner in (inner for node in graph.nodes for _, inner in bodies(node)):
             self._parents[inner] = graph
-            self._note_scopes(inner)
+            self._record_scopes(inner)
 
     # -- values
 
-    def _map(self, value: Value) -> Value:
+    def _map_value(self, value: Value) -> Value:
         """What a value of the left model becomes."""
         if value not in self._replaced:
             return value
@@ -170,7 +170,7 @@ class _Patch:
         exchanged, exchanged_by_all = self._exchanged[value], self._exchanged_by_all[value]
         if None in exchanged_by_all - exchanged:
             return self._copy_with_operands(value, {pair[0]: pair[1] for pair in exchanged if pair}, scope)
-        kept = {(pair[1], scope): self._map(pair[0]) for pair in exchanged_by_all - exchanged if pair}
+        kept = {(pair[1], scope): self._map_value(pair[0]) for pair in exchanged_by_all - exchanged if pair}
         outer_clones, self._cloned = self._cloned, kept or self._shared_clones
         result = self._transfer_value(other, scope, itself=value)
         self._cloned = outer_clones
@@ -182,7 +182,7 @@ class _Patch:
         if not isinstance(node, Operation) or not exchanged.keys() <= set(node.inputs):
             raise UsageError(f"the edits of the operands of '{value.name}' cannot be applied alone")
         read = {
-            item: self._transfer_value(exchanged[item], scope) if item in exchanged else self._map(item)
+            item: self._transfer_value(exchanged[item], scope) if item in exchanged else self._map_value(item)
             for item in node.inputs
             if item is not None
         }
@@ -200,12 +200,12 @@ class _Patch:
             return self._cloned[value, scope]
         twin = self._counterparts.get(value)
         if twin is not None and twin is not itself and self._is_visible(twin, scope):
-            return self._map(twin)
+            return self._map_value(twin)
         node = self._right_producers.get(value)
         if value in self._invariants:
             self._cloned[value, scope] = self._transfer_value(self._invariants[value], scope)
         elif node is not None:
-            self._clone_node(node, scope)
+            self._clone_right_node(node, scope)
         elif value in self._right_constants or value.constant is not None:
             self._new_constants.setdefault(scope, []).append(value)
             self._cloned[value, scope] = value
@@ -225,7 +225,7 @@ class _Patch:
             graph = self._parents.get(graph)
         return False
 
-    def _clone_node(self, node: Node, scope: Graph) -> None:
+    def _clone_right_node(self, node: Node, scope: Graph) -> None:
         """A copy of a right node in a graph of the left model, with fresh values for its results and inside it."""
         for value in node.outputs:
             if value is not None:
@@ -242,7 +242,7 @@ class _Patch:
 
         new = _deep_copy(node, copied, copied, {})
         if self._foreign_system is not None:
-            new = _with_own_operator(new, self._foreign_system)
+            new = _with_resolved_operators(new, self._foreign_system)
         self._new_nodes.setdefault(scope, []).append(new)
 
     # -- ports
@@ -321,33 +321,33 @@ def _exchanged_operands(places: Sequence[EditPlace]) -> dict[Any, set[tuple[Valu
     return exchanged
 
 
-def _with_own_operator(node: Node, system: System) -> Node:
+def _with_resolved_operators(node: Node, system: System) -> Node:
     """A node of another system with its operator, and the nodes inside it."""
     for _, inner in bodies(node):
-        inner.nodes = [_with_own_operator(child, system) for child in inner.nodes]
+        inner.nodes = [_with_resolved_operators(child, system) for child in inner.nodes]
     if not isinstance(node, Operation):
         return node
     fields = node.name, node.op_type, node.domain, node.version, node.inputs, node.outputs, node.attributes
     return ResolvedOperation(*fields, source=node.source, op=resolve(node, system))
 
 
-def _values_needed(node: Node) -> Iterator[Value]:
+def _values_read_by_node(node: Node) -> Iterator[Value]:
     yield from (value for value in node.inputs if value is not None)
     for _, body in bodies(node):
         yield from captured_values(body)
 
 
-def _sorted_nodes(nodes: Sequence[Node]) -> list[Node]:
+def _sort_topologically(nodes: Sequence[Node]) -> list[Node]:
     """Nodes in an order in which they can run."""
     positions = {value: k for k, node in enumerate(nodes) for value in node.outputs if value is not None}
-    needs = [{positions[value] for value in _values_needed(node) if value in positions} for node in nodes]
+    needs = [{positions[value] for value in _values_read_by_node(node) if value in positions} for node in nodes]
     order = topological_order(needs)
     if len(order) < len(nodes):
         raise UsageError("the chosen edits cannot be applied: a value would depend on itself")
     return [nodes[k] for k in order]
 
 
-def _move_condition_first(loop: Loop) -> None:
+def _move_condition_nodes_first(loop: Loop) -> None:
     """Let the nodes that a condition needs, which is tested before the others run, be the first of a body."""
     producers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
     needed: set[Node] = set()
@@ -356,6 +356,6 @@ def _move_condition_first(loop: Loop) -> None:
         node = producers.get(pending.pop())
         if node is not None and node not in needed:
             needed.add(node)
-            pending += _values_needed(node)
+            pending += _values_read_by_node(node)
     loop.body.nodes = sorted(loop.body.nodes, key=lambda node: node not in needed)
     loop.condition_node_count = len(needed)

@@ -16,7 +16,7 @@ from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, Sli
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.operator_normalization import canonical_operator
-from ..normal_form.rules import cast_dtype
+from ..normal_form.rules import cast_target_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import ATTRIBUTES_ACROSS_SYSTEMS, changed_slice_fields
 from ..report.constant_relations import describe_constant_relation
@@ -49,7 +49,7 @@ class EditFinder:
         self._alignment = alignment
         self._pairs = alignment.pairs
         self._same_system = alignment.numbers.options.same_system
-        self._left_paths = _paths_by_graph(self._pairs.left.graph)
+        self._left_paths = _loop_paths_by_graph(self._pairs.left.graph)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
         self._same = self._pairs.same
         self._texts = EditTexts(self._pairs)
@@ -68,24 +68,24 @@ class EditFinder:
             for node in condition_slice(pair.left).nodes
         }
         for a, b in self._alignment.inputs:
-            self._pairs.identify(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
+            self._pairs.assign_same_identity(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
         right_terms = set(self._pairs.right.terms)
         for left, right in list(self._pairs.twins.items()):
             if right in right_terms and (left.operator in LOOP_RESULTS or (left.is_leaf and not left.is_constant)):
-                self._pairs.identify(left, right)
+                self._pairs.assign_same_identity(left, right)
         for right in self._pairs.right.terms:
             twin = self._pairs.twins.get(right)
             if twin is None or right.is_leaf or right.operator in LOOP_RESULTS:
                 continue
             if twin in self._in_operators:
-                self._pairs.identify(twin, right)
+                self._pairs.assign_same_identity(twin, right)
             else:
                 self._compare_terms(twin, right)
         for pair in self._pairs.loops.values():
             if pair.left not in self._left_operators:
                 self._compare_loops(pair)
         for left_operator, right_operator in operators:
-            self._compare_opened(left_operator, right_operator)
+            self._compare_source_operators(left_operator, right_operator)
         outputs = zip(
             self._pairs.left.outputs[self._pairs.left.graph],
             self._pairs.right.outputs[self._pairs.right.graph],
@@ -114,11 +114,11 @@ class EditFinder:
             if isinstance(a, Operation) and isinstance(b, Operation) and a.op_type == b.op_type and self._same_system:
                 pairs.setdefault(a, b)
         self._left_operators = {node for node, operator in left.opened.items() if operator in pairs}
-        inside = {graph for node in self._left_operators for graph in _graphs_inside(node)}
+        inside = {graph for node in self._left_operators for graph in _walk_inner_graphs(node)}
         self._in_operators = {term for term in left.terms if term.node in self._left_operators or term.scope in inside}
         return list(pairs.items())
 
-    def _compare_opened(self, left: Operation, right: Operation) -> None:
+    def _compare_source_operators(self, left: Operation, right: Operation) -> None:
         terms = [
             next((side.by_value[value] for value in node.outputs if value is not None and value in side.by_value), None)
             for side, node in zip(self._pairs.sides, (left, right), strict=True)
@@ -127,7 +127,7 @@ class EditFinder:
             return
         self._place = EditPlace("value", terms[0].value, terms[1].value)
         for name in self._alignment.changed_attributes(left, right):
-            self._add(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
+            self._add_edit(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
         for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
             operands = [
                 None if value is None else side.by_value.get(value)
@@ -139,14 +139,14 @@ class EditFinder:
 
     def _compare_terms(self, left: Term, right: Term) -> None:
         """The edits of a pair of terms; afterwards both count as one."""
-        self._place = self._value_place(left, right)
+        self._place = self._value_edit_place(left, right)
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not (self._same(left, right) or self._same_nodes(left, right)):
+        elif not (self._same(left, right) or self._have_same_source_nodes(left, right)):
             self._compare_operations(left, right)
-        self._pairs.identify(left, right)
+        self._pairs.assign_same_identity(left, right)
 
-    def _value_place(self, left: Term, right: Term) -> EditPlace:
+    def _value_edit_place(self, left: Term, right: Term) -> EditPlace:
         """The values that two terms compute. Of a term on the way to a value of its node it is that value, with what
         corresponds to it if the other model has a value for the term."""
         values: list[Value | None] = [_result_value(left), _result_value(right)]
@@ -161,12 +161,12 @@ class EditFinder:
     def _operand_pairs(self, left: Term, right: Term) -> list[tuple[Term | None, Term | None]]:
         """The operands of two terms; what two terms concatenate, of which one side concatenates some beforehand."""
         if left.operator == right.operator == "Concat" and not self._changed_attributes(left, right):
-            parts = [list(self._concatenated(term)) for term in (left, right)]
+            parts = [list(self._flatten_concat_operands(term)) for term in (left, right)]
             if len(parts[0]) == len(parts[1]):
                 return list(zip(*parts, strict=True))
         return list(self._pairs.operand_pairs(left, right))
 
-    def _same_nodes(self, left: Term, right: Term, below: Term | None = None) -> bool:
+    def _have_same_source_nodes(self, left: Term, right: Term, below: Term | None = None) -> bool:
         """Whether two nodes are written alike and read the same, or ``below``, though shapes that only one model
         declares have given them two normal forms."""
         a, b = self._written(0, left), self._written(1, right)
@@ -188,17 +188,17 @@ class EditFinder:
         a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
         return sorted(name for name in {*a, *b} if a.get(name) != b.get(name))
 
-    def _concatenated(self, term: Term) -> Iterator[Term | None]:
+    def _flatten_concat_operands(self, term: Term) -> Iterator[Term | None]:
         for operand in term.operands:
             is_inner = operand is not None and operand.operator == "Concat" and operand not in self._pairs.twins
             if operand is not None and is_inner and operand.attributes == term.attributes:
-                yield from self._concatenated(operand)
+                yield from self._flatten_concat_operands(operand)
             else:
                 yield operand
 
     def _compare_operations(self, left: Term, right: Term) -> None:
         if left.operator != right.operator:
-            self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
+            self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             if len(left.operands) != len(right.operands):
                 return
         elif self._alignment.numbers.attributes(left) != self._alignment.numbers.attributes(right):
@@ -208,10 +208,10 @@ class EditFinder:
         for k, (a, b) in enumerate(self._operand_pairs(left, right)):
             if not is_shifted or (a is not None and b is not None and a.is_constant and b.is_constant):
                 self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
-        if left.is_constant and right.is_constant and self._computes_same(left, right):
-            self._constant(left, right, (left, right))
+        if left.is_constant and right.is_constant and self._is_same_computation(left, right):
+            self._add_constant_edit(left, right, (left, right))
 
-    def _computes_same(self, left: Term, right: Term) -> bool:
+    def _is_same_computation(self, left: Term, right: Term) -> bool:
         """Whether two terms have equal operators, attributes and operands, so that only rounding tells them apart."""
         numbers = self._alignment.numbers
         return (
@@ -224,9 +224,9 @@ class EditFinder:
     def _compare_attributes(self, left: Term, right: Term) -> None:
         for name in self._changed_attributes(left, right):
             kind = EditKind.ATTRIBUTE
-            if left.operator == "Cast" and cast_dtype(left) != cast_dtype(right):
+            if left.operator == "Cast" and cast_target_dtype(left) != cast_target_dtype(right):
                 kind = EditKind.DTYPE
-            self._add(kind, left, right, (left, right, name), detail=name)
+            self._add_edit(kind, left, right, (left, right, name), detail=name)
 
     def _compare_ifs(self, left: Term, right: Term) -> None:
         assert isinstance(left.node, If)
@@ -234,7 +234,7 @@ class EditFinder:
         swapped = left.node in self._alignment.swapped
         if swapped:
             texts = self._texts.branches(0, left), self._texts.branches(1, right)
-            self._add(EditKind.BRANCHES, left, right, (left.node,), "then and else", texts=texts)
+            self._add_edit(EditKind.BRANCHES, left, right, (left.node,), "then and else", texts=texts)
         others = right.port[::-1] if swapped else right.port
         for (word, _), a, b in zip(bodies(left.node), left.port, others, strict=True):
             role = f"a result of the {word} branch"
@@ -264,24 +264,24 @@ class EditFinder:
                     return  # their own operands differ
                 if self._pairs.is_quantized_weight_pair(left, right):
                     return
-                if self._follows_from_constants(left, right, reader) or self._added_or_omitted_nodes(
+                if self._add_folded_constant_edits(left, right, reader) or self._add_unmatched_node_edits(
                     left, right, reader, texts
                 ):
                     return
-                if self._negated_by_operator(left, right, reader):
-                    self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
+                if self._is_constant_negated(left, right, reader):
+                    self._add_edit(EditKind.OPERATOR, *reader, reader, detail="negated")
                     return
-                if not self._pairs.is_other_constant(left, right):
-                    self._constant(left, right, reader)
+                if not self._pairs.are_different_constants(left, right):
+                    self._add_constant_edit(left, right, reader)
                     return
             elif (
                 self._pairs.equal_by_declared_shape(left, right)
-                or self._added_or_omitted_nodes(left, right, reader, texts)
+                or self._add_unmatched_node_edits(left, right, reader, texts)
                 or (not self._same_system and not self._pairs.may_be_rewired(left, right))
             ):
                 return
         key = (kind, *reader, detail, port and port[0])
-        self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
+        self._add_edit(kind, *reader, key, detail, port, names, texts, operands=(left, right))
 
     def _exchangeable_operand(self, left: Term | None, right: Term | None) -> tuple[Value, Value] | None:
         """What the nodes of the two values that are compared read, if one can be read for the other at its positions
@@ -300,7 +300,7 @@ class EditFinder:
         alone = len(read[0]) == len(read[1]) and all(len(set(values)) == 1 for values in read)
         return (read[0][0], read[1][0]) if alone else None
 
-    def _negated_by_operator(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+    def _is_constant_negated(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Whether a constant is negated since its readers differ: a converter writes x - 2 as x + -2."""
         a, b = left.data, right.data
         nodes = [term.node for term in reader]
@@ -312,34 +312,34 @@ class EditFinder:
             a.size == b.size == 1 and bool(a.item() == -b.item())
         )
 
-    def _follows_from_constants(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+    def _add_folded_constant_edits(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Edits of the constants that one model computes with and the other has folded, if these are why a result
         differs."""
         changed = self._pairs.folded_constant_pairs(left, right)
         for pair in changed:
-            self._constant(*pair, reader)
+            self._add_constant_edit(*pair, reader)
         return bool(changed)
 
-    def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
+    def _add_constant_edit(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
         if self._alignment.quantized_side is not None and left.data is not None and right.data is not None:
             # Rounding by one quantisation step of the largest weight is expected.
             delta = compare(left.data, right.data, _QUANTIZED_ROUNDING, loose_shape=not self._same_system)
             if not delta.kind:
                 return
-        read = self._values_read(0, reader), self._values_read(1, reader)
-        named = self._pairs.folded_namesakes((left, right), read)
-        self._add(
+        read = self._values_read_by_reader(0, reader), self._values_read_by_reader(1, reader)
+        named = self._pairs.resolve_folded_namesakes((left, right), read)
+        self._add_edit(
             EditKind.CONSTANT,
             *reader,
             ("constant", left, self._alignment.numbers.constant_key(right)),
             describe_constant_relation(left.data, right.data),
             names=(term_name(named[0]), term_name(named[1])),
-            texts=self._texts.distinct(changed_constant_texts(*named), (left, right)),
+            texts=self._texts.disambiguate(changed_constant_texts(*named), (left, right)),
             data=(left.data, right.data),
             has_nodes=bool(left.operands or right.operands),
         )
 
-    def _added_or_omitted_nodes(
+    def _add_unmatched_node_edits(
         self, left: Term, right: Term, reader: tuple[Term, Term], texts: Texts | None = None
     ) -> bool:
         """Edits of the nodes that only one model has between a value and its reader. ``texts``: of the reader."""
@@ -352,7 +352,7 @@ class EditFinder:
             and self._pairs.is_unpaired(right, 1)
             and not (left.is_constant and right.is_constant)
         ):
-            self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
+            self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             return True
         return False
 
@@ -378,18 +378,24 @@ class EditFinder:
                 own.append(term)
                 continue
             self._add_changed_node_edit(*pair)
-        bypassed = self._pairs.bypassed_nodes(side, own, self._values_read(1 - side, reader), target)
+        bypassed = self._pairs.bypassed_nodes(side, own, self._values_read_by_reader(1 - side, reader), target)
         for term, other in zip(own, bypassed, strict=False):
             self._add_changed_node_edit(*((other, term) if side else (term, other)), below=target)
         if own and not bypassed:
             kind = EditKind.NODE_ADDED if side else EditKind.NODE_OMITTED
             left, right = (None, own[0]) if side else (own[0], None)
-            detail = ", ".join(dict.fromkeys(_own_name(term) for term in own))
-            self._add(
-                kind, left, right, (kind, *own), detail, reader=reader, texts=self._texts.extended(side, texts, own)
+            detail = ", ".join(dict.fromkeys(_value_or_node_name(term) for term in own))
+            self._add_edit(
+                kind,
+                left,
+                right,
+                (kind, *own),
+                detail,
+                reader=reader,
+                texts=self._texts.text_with_extra_nodes(side, texts, own),
             )
 
-    def _values_read(self, side: int, reader: tuple[Term, Term]) -> Sequence[Value | None]:
+    def _values_read_by_reader(self, side: int, reader: tuple[Term, Term]) -> Sequence[Value | None]:
         """The values that a reader reads at the place that is compared."""
         port = (self._place.left, self._place.right)[side]
         match self._place.role:
@@ -420,9 +426,9 @@ class EditFinder:
                 # Of a constant: one of the dtypes does not hold it.
                 a, b = (term if term.is_constant or not term.operands else term.operands[0] for term in (left, right))
                 if a is not None and b is not None and a.is_constant and b.is_constant:
-                    self._constant(a, b, (left, right))
+                    self._add_constant_edit(a, b, (left, right))
                     return
-            if self._same_nodes(left, right, below):
+            if self._have_same_source_nodes(left, right, below):
                 return
             names, constants = self._alignment.changed_attributes(nodes[0], nodes[1]), list[tuple[Term, Term]]()
             written, other = self._written(0, left), self._written(1, right)
@@ -433,12 +439,12 @@ class EditFinder:
                 kind, detail = EditKind.ATTRIBUTE, ", ".join(names)
             elif nodes[0].op_type == nodes[1].op_type and constants:
                 for pair in constants:
-                    self._constant(*pair, (left, right))
+                    self._add_constant_edit(*pair, (left, right))
                 return
             elif counts[0] != counts[1]:
                 kind = EditKind.OPERAND
         key = (left, right) if kind is EditKind.OPERATOR else ("node", left, right)
-        self._add(kind, left, right, key, detail)
+        self._add_edit(kind, left, right, key, detail)
 
     def _changed_constants(self, left: Term, right: Term) -> list[tuple[Term, Term]]:
         """The pairs of constants in which the operands of two terms differ; none if others differ, too."""
@@ -450,7 +456,7 @@ class EditFinder:
 
     def _compare_loops(self, pair: LoopAlignment) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
-        reader = self._loop_reader(pair)
+        reader = self._representative_loop_terms(pair)
         loop_names = pair.left.name, pair.right.name
         a, b = left.trip_count, right.trip_count
         texts = trip_count_text(pair.left, left), trip_count_text(pair.right, right)
@@ -467,7 +473,7 @@ class EditFinder:
         else:
             is_changed = self._same_system and (a is not b or pair.left.fixed_trips != pair.right.fixed_trips)
         if is_changed:
-            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", both, loop_names, texts)
+            self._add_edit(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", both, loop_names, texts)
         self._compare_conditions(pair, reader)
         for port, other in ((p, o) for p, o, _ in pair.slices):
             self._place = EditPlace("slice", port, other)
@@ -482,7 +488,9 @@ class EditFinder:
                     ", ".join(f"{field}={getattr(item, field)}" for field in changed) for item in (port, other)
                 )
                 texts = (f"{texts[0]} ({spelled[0]})", f"{texts[1]} ({spelled[1]})") if texts[0] == texts[1] else texts
-                self._add(EditKind.SLICE, *reader, ("slice", port), ", ".join(changed), (port, other), names, texts)
+                self._add_edit(
+                    EditKind.SLICE, *reader, ("slice", port), ", ".join(changed), (port, other), names, texts
+                )
         for edge, other_edge, _ in pair.edges:
             self._place = EditPlace("initial value", edge, other_edge)
             names, ports = (edge.param.name, other_edge.param.name), (edge, other_edge)
@@ -491,13 +499,13 @@ class EditFinder:
                 left.initials[edge], right.initials[other_edge], reader, EditKind.INITIAL_VALUE, "", ports, names, texts
             )
             if isinstance(edge.initial, SlicedInput) is not isinstance(other_edge.initial, SlicedInput):
-                self._add(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names, texts)
+                self._add_edit(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names, texts)
             self._place = EditPlace("back edge", edge, other_edge)
             texts = back_edge_text(edge), back_edge_text(other_edge)
             self._compare_operand(
                 left.results[edge], right.results[other_edge], reader, EditKind.BACK_EDGE, "", ports, names, texts
             )
-        self._compare_results(pair, reader)
+        self._compare_loop_results(pair, reader)
 
     def _compare_conditions(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
@@ -512,7 +520,7 @@ class EditFinder:
             names = _condition_name(pair.left), _condition_name(pair.right)
             self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names, texts)
         elif self._same_system and a is not b:
-            self._add(
+            self._add_edit(
                 EditKind.CONDITION, *reader, ("condition", pair.left), "", (pair.left, pair.right), loop_names, texts
             )
         self._place = EditPlace("initial condition", pair.left, pair.right)
@@ -524,12 +532,14 @@ class EditFinder:
             )
         elif self._same_system and not (_is_absent_or_true(a) and _is_absent_or_true(b)):
             key = "initial", pair.left
-            self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names, texts)
+            self._add_edit(
+                EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names, texts
+            )
 
     def _initial_condition_text(self, side: int, term: Term | None) -> str:
         return "no initial condition" if term is None else self._texts.assignment(side, term)
 
-    def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
+    def _compare_loop_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         for scan, other, _ in pair.scans:
             self._place = EditPlace("scan output", scan, other)
@@ -540,7 +550,7 @@ class EditFinder:
             )
             values = [(item.reverse, item.axis if self._same_system else 0) for item in (scan, other)]
             if values[0] != values[1]:
-                self._add(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
+                self._add_edit(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
             lengths = left.lengths.get(scan), right.lengths.get(other)
             if None not in lengths:
                 texts = scan_length_text(scan), scan_length_text(other)
@@ -552,7 +562,7 @@ class EditFinder:
             texts = last_value_text(last), last_value_text(other_last)
             one_carried = self._same_system and (edges[0] is None) is not (edges[1] is None)
             if one_carried:
-                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names, texts)
+                self._add_edit(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names, texts)
             elif not same:
                 kind, detail = EditKind.SCAN_OUTPUT, "last value"
                 edge = next((edge for edge in edges if edge is not None), None)
@@ -562,7 +572,7 @@ class EditFinder:
                 inner = left.inner[last], right.inner[other_last]
                 self._compare_operand(*inner, reader, kind, detail, lasts, names, texts)
 
-    def _loop_reader(self, pair: LoopAlignment) -> tuple[Term, Term]:
+    def _representative_loop_terms(self, pair: LoopAlignment) -> tuple[Term, Term]:
         """Terms that stand for the loops: a result of each, or what its body receives."""
         terms = []
         for side, loop in zip(self._pairs.sides, (pair.left, pair.right), strict=True):
@@ -582,7 +592,7 @@ class EditFinder:
             )
             texts = f"{names[0]} is {operand_name(a)}", f"{names[1]} is {operand_name(b)}"
             if k in exchanged:
-                self._add(
+                self._add_edit(
                     *(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]), texts),
                     operands=(a, b),
                 )
@@ -591,7 +601,7 @@ class EditFinder:
 
     # -- edits
 
-    def _add(
+    def _add_edit(
         self,
         kind: EditKind,
         left: Term | None,
@@ -615,11 +625,11 @@ class EditFinder:
             ]
             values = [_result_value(term) for term in shown]
             attribute = detail if kind in (EditKind.ATTRIBUTE, EditKind.DTYPE) else ""
-            texts = self._texts.distinct(texts or self._texts.assignments(terms), terms, operands, attribute)
-            own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
+            texts = self._texts.disambiguate(texts or self._texts.assignments(terms), terms, operands, attribute)
+            own_names = [name or _value_or_node_name(term) for name, term in zip(names, terms, strict=True)]
             edit = Edit(
                 kind,
-                self._path_of_left(left if left is not None else shown[0]),
+                self._left_loop_path(left if left is not None else shown[0]),
                 *(nodes[0], nodes[1]),
                 *(values[0], values[1]),
                 *(texts[0], texts[1]),
@@ -633,7 +643,7 @@ class EditFinder:
             self._edits[key] = -1 if position is None else self._order.get(position, -1), edit, []
         self._edits[key][2].append(self._place)
 
-    def _path_of_left(self, term: Term | None) -> str:
+    def _left_loop_path(self, term: Term | None) -> str:
         """The path of the loop that a left term belongs to."""
         if term is None:
             return MAIN
@@ -678,7 +688,7 @@ def _is_absent_or_true(term: Term | None) -> bool:
     return term is None or is_true(term)
 
 
-def _own_name(term: Term | None) -> str:
+def _value_or_node_name(term: Term | None) -> str:
     if term is None:
         return ""
     if term.value is not None:
@@ -699,17 +709,17 @@ def _result_value(term: Term | None) -> Value | None:
     return next((value for value in term.node.outputs if value is not None), None)
 
 
-def _graphs_inside(node: Node) -> Iterator[Graph]:
+def _walk_inner_graphs(node: Node) -> Iterator[Graph]:
     for _, inner in bodies(node):
         yield inner
         for child in inner.nodes:
-            yield from _graphs_inside(child)
+            yield from _walk_inner_graphs(child)
 
 
-def _paths_by_graph(graph: Graph, path: str = MAIN) -> dict[Graph, str]:
+def _loop_paths_by_graph(graph: Graph, path: str = MAIN) -> dict[Graph, str]:
     """The path of each graph: that of the loop around it."""
     paths = {graph: path}
     for node in graph.nodes:
         for _, inner in bodies(node):
-            paths.update(_paths_by_graph(inner, f"{path} ▸ {node.name}" if isinstance(node, Loop) else path))
+            paths.update(_loop_paths_by_graph(inner, f"{path} ▸ {node.name}" if isinstance(node, Loop) else path))
     return paths

@@ -25,11 +25,11 @@ def build_edit_script(alignment: IdenticalModels | ModelAlignment) -> EditScript
     if isinstance(alignment, IdenticalModels):
         return EditScript((), alignment.values)
     edits = tuple(EditFinder(alignment).find())
-    matched, aligned = _value_pairs(alignment)
+    matched, aligned = _matched_and_aligned_values(alignment)
     return EditScript(edits, matched, aligned)
 
 
-def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Value, Value]]:
+def _matched_and_aligned_values(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Value, Value]]:
     """Left values with their right counterparts: those that are provably the same, and the others."""
     pairs, numbers = alignment.pairs, alignment.numbers
     right_values: dict[int, list[Value]] = {}
@@ -49,13 +49,15 @@ def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Va
             equal = right_values.get(numbers.numbers.get(term, -1), [])
             if term.is_constant and not alignment.different_float_types:
                 # Equal numbers of two types have one number.
-                equal = [other for other in equal if _type_of(pairs.right.by_value[other]) == _type_of(term)]
+                equal = [
+                    other for other in equal if _constant_type(pairs.right.by_value[other]) == _constant_type(term)
+                ]
             if equal:
                 matched[value] = _same_named_or_first(value, equal)
     return matched, aligned
 
 
-def _type_of(constant: Term) -> Any:
+def _constant_type(constant: Term) -> Any:
     return None if constant.data is None else (constant.data.dtype, constant.data.shape)
 
 

@@ -50,7 +50,7 @@ class EditTexts:
         """The nodes of two terms."""
         return self.assignment(0, terms[0]), self.assignment(1, terms[1])
 
-    def extended(self, side: int, texts: Texts, terms: Sequence[Term]) -> Texts:
+    def text_with_extra_nodes(self, side: int, texts: Texts, terms: Sequence[Term]) -> Texts:
         """Texts of a reader, of which one reads nodes that the other model lacks."""
         assignments = dict.fromkeys(self.assignment(side, term) for term in terms)
         own = f"{texts[side]}, where {' and '.join(assignments)}"
@@ -64,7 +64,9 @@ class EditTexts:
 
     # -- texts that would be the same
 
-    def distinct(self, texts: Texts, terms: _TermPair, operands: _TermPair | None = None, attribute: str = "") -> Texts:
+    def disambiguate(
+        self, texts: Texts, terms: _TermPair, operands: _TermPair | None = None, attribute: str = ""
+    ) -> Texts:
         """The texts, with what tells them apart if they are the same.
 
         Args:
@@ -77,9 +79,11 @@ class EditTexts:
             if operands is None:
                 return texts
             left, right = (self._name_missing_in_text(text, term) for text, term in zip(texts, operands, strict=True))
-            return _with_notes(texts, (left, self._counterpart_text(operands[1]) or right))
-        notes = next((pair for pair in self._notes(terms, operands, attribute) if pair[0] != pair[1]), None)
-        return _with_notes(texts, self._positions(terms) if notes is None else notes)
+            return _append_notes(texts, (left, self._counterpart_text(operands[1]) or right))
+        notes = next(
+            (pair for pair in self._distinguishing_notes(terms, operands, attribute) if pair[0] != pair[1]), None
+        )
+        return _append_notes(texts, self._position_texts(terms) if notes is None else notes)
 
     def _name_missing_in_text(self, text: str, operand: Term | None) -> str:
         """The name of a constant that a text writes out."""
@@ -88,7 +92,7 @@ class EditTexts:
         name = display_name(operand.value)
         return "" if name in text else name
 
-    def _positions(self, terms: _TermPair) -> Texts:
+    def _position_texts(self, terms: _TermPair) -> Texts:
         """The places of two terms in their models."""
         left, right = (
             f"value {side.terms.index(term) if term in side.terms else 0} of the {word} model"
@@ -96,7 +100,7 @@ class EditTexts:
         )
         return left, right
 
-    def _notes(self, terms: _TermPair, operands: _TermPair | None, attribute: str) -> Iterator[Texts]:
+    def _distinguishing_notes(self, terms: _TermPair, operands: _TermPair | None, attribute: str) -> Iterator[Texts]:
         """Pairs of remarks that may tell two texts apart, the most telling first."""
         if operands is not None:
             yield self._operand_notes(operands)
@@ -150,7 +154,7 @@ class EditTexts:
         return self._pairs.sides[side].source_node(term.node)
 
 
-def _with_notes(texts: Texts, notes: Texts) -> Texts:
+def _append_notes(texts: Texts, notes: Texts) -> Texts:
     left, right = (f"{text} ({note})" if note else text for text, note in zip(texts, notes, strict=True))
     return left, right
 

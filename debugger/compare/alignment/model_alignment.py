@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies, loops
-from ....runtime.graph.graph_json import identical_values
+from ....runtime.graph.graph_json import identical_value_pairs
 from ...describe.node_source_lines import CodeLines
 from ...describe.termination import carried_condition
 from ..causes.narrow_type_headroom import dtype_by_name
@@ -17,7 +17,7 @@ from ..normal_form.terms import LoopPortTerms, Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, changed_slice_fields
 from ..running.value_comparison import Tolerance
 from .node_alignment import NodeAlignment
-from .numeric_types import QUANTIZED_PEAK_TOLERANCE, float_types, narrower_side, quantized_side
+from .numeric_types import QUANTIZED_PEAK_TOLERANCE, float_type_names, narrower_side, quantized_side
 from .port_alignment import LoopAlignment, best_matches, equal_name_score, type_fit_score
 from .term_pairs import ScopePair, TermPairs
 
@@ -125,7 +125,7 @@ def align_models(
         loop_pairs: the pairs of loops.
         names: of values of the left model those in the right one.
     """
-    values = None if names else identical_values(left, right)
+    values = None if names else identical_value_pairs(left, right)
     if values is not None:
         identical = IdenticalModels(left, right, values)
         if all(identical.loops[a].right is b for a, b in loop_pairs):
@@ -145,7 +145,7 @@ class ModelAlignment(AlignedModels):
         names: Mapping[str, str] | None = None,
     ) -> None:
         same_system = left.system is right.system
-        used = float_types(left), float_types(right)
+        used = float_type_names(left), float_type_names(right)
         ignore_casts = used[0] != used[1] and all(used)
         narrow, quantized = narrower_side(left, right), quantized_side(left, right)
         self.names = names or {}
@@ -160,19 +160,19 @@ class ModelAlignment(AlignedModels):
         pairs = TermPairs(lowered[0], lowered[1], numbers)
         super().__init__((left, right), lambda: pairs, pairs.loops, same_system, ignore_casts, narrow, quantized)
         self._loop_pairs = dict(loop_pairs)
-        self.exact_colors = self.numbers.local_colors()
-        self.initial_colors = self.numbers.local_colors(with_initial=True)
+        self.exact_colors = self.numbers.local_computation_colors()
+        self.initial_colors = self.numbers.local_computation_colors(with_initial=True)
         #: Ifs whose branches are aligned crosswise, by the left one.
         self.swapped: set[If] = set()
         self._aligned_ifs: set[If] = set()
         for a, b in self.inputs:
-            self._pair(self.pairs.left.by_value[a], self.pairs.right.by_value[b])
+            self._pair_terms(self.pairs.left.by_value[a], self.pairs.right.by_value[b])
         outputs = zip(self.pairs.left.outputs[left], self.pairs.right.outputs[right], strict=False)
         self._align_graphs(left, right, [(a, b, ("output", k)) for k, (a, b) in enumerate(outputs)])
 
-    def _pair(self, left: Term, right: Term) -> None:
+    def _pair_terms(self, left: Term, right: Term) -> None:
         self.pairs.pair(left, right)
-        self.pairs.identify(left, right)
+        self.pairs.assign_same_identity(left, right)
 
     # -- graphs
 
@@ -214,7 +214,7 @@ class ModelAlignment(AlignedModels):
             [(graph, side.outputs[graph]) for _, graph in bodies(node)]
             for side, node in zip(self.pairs.sides, (left, right), strict=True)
         )
-        keys = [[[self.pairs.local_id(term) for term in terms] for _, terms in side] for side in (lefts, rights)]
+        keys = [[[self.pairs.local_identity(term) for term in terms] for _, terms in side] for side in (lefts, rights)]
         if keys[0] != keys[1] and keys[0] == keys[1][::-1]:
             self.swapped.add(left)
             rights.reverse()
@@ -240,38 +240,40 @@ class ModelAlignment(AlignedModels):
             (lefts.initial_condition, rights.initial_condition, "initial condition"),
         ):
             if a is not None and b is not None:
-                self._add_end(a, b, (*label, port))
+                self._add_end_uses(a, b, (*label, port))
         if left.iteration is not None and right.iteration is not None:
-            self._pair(self.pairs.left.by_value[left.iteration], self.pairs.right.by_value[right.iteration])
+            self._pair_terms(self.pairs.left.by_value[left.iteration], self.pairs.right.by_value[right.iteration])
         skipped = self._match_conditions(pair)
         pair.slices = best_matches(
-            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit, self.names
+            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit_score, self.names
         )
         for k, (sliced, other_sliced, _) in enumerate(pair.slices):
-            self._add_end(self._left(sliced.outer), self._right(other_sliced.outer), (*label, "slice", k))
+            self._add_end_uses(
+                self._left_term(sliced.outer), self._right_term(other_sliced.outer), (*label, "slice", k)
+            )
             if sliced in lefts.slices and other_sliced in rights.slices:
-                self._pair(lefts.slices[sliced], rights.slices[other_sliced])
+                self._pair_terms(lefts.slices[sliced], rights.slices[other_sliced])
         edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
         similarity = _EdgeSimilarity(self, (left, right), uses)
         pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, similarity.score, self.names)
         self._record_one_sided_values(pair, skipped)
         ends: _Ends = []
         for k, (edge, other_edge, _) in enumerate(pair.edges):
-            self._pair(lefts.params[edge], rights.params[other_edge])
-            self._add_end(lefts.initials[edge], rights.initials[other_edge], (*label, "initial value", k))
+            self._pair_terms(lefts.params[edge], rights.params[other_edge])
+            self._add_end_uses(lefts.initials[edge], rights.initials[other_edge], (*label, "initial value", k))
             ends.append((lefts.results[edge], rights.results[other_edge], (*label, "back edge", k)))
-        conditions = self._condition_result(lefts, skipped), self._condition_result(rights, skipped)
+        conditions = self._next_condition_term(lefts, skipped), self._next_condition_term(rights, skipped)
         if conditions[0] is not None and conditions[1] is not None:
             ends.append((conditions[0], conditions[1], (*label, "condition")))
         self._align_graphs(left.body, right.body, ends, pair)
 
-    def _left(self, value: Value) -> Term:
+    def _left_term(self, value: Value) -> Term:
         return self.pairs.left.by_value[value]
 
-    def _right(self, value: Value) -> Term:
+    def _right_term(self, value: Value) -> Term:
         return self.pairs.right.by_value[value]
 
-    def _add_end(self, left: Term, right: Term, role: Hashable) -> None:
+    def _add_end_uses(self, left: Term, right: Term, role: Hashable) -> None:
         self.pairs.add_use(left, role, ("end", role))
         self.pairs.add_use(right, role, ("end", role))
 
@@ -284,13 +286,13 @@ class ModelAlignment(AlignedModels):
             return self._match_carried_condition(pair, tested_first)
         edges = [_condition_edge(terms, received) for terms, received in zip(sides, reversed(inputs), strict=True)]
         if inputs[0] is not None and inputs[1] is not None:
-            self._pair(inputs[0], inputs[1])
+            self._pair_terms(inputs[0], inputs[1])
             return []
         for k in (0, 1):
             edge, received = edges[k], inputs[1 - k]
             if inputs[k] is None and edge is not None and received is not None:
                 param = sides[k].params[edge]
-                self._pair(*((param, received) if k == 0 else (received, param)))
+                self._pair_terms(*((param, received) if k == 0 else (received, param)))
                 assert received.value is not None
                 names = edge.param.name, received.value.name
                 pair.condition = names if k == 0 else (names[1], names[0])
@@ -308,12 +310,12 @@ class ModelAlignment(AlignedModels):
         received = self.pairs.sides[1 - k].loops[loop].condition_input
         if received is not None:
             param = terms.params[edge]
-            self._pair(*((param, received) if k == 0 else (received, param)))
+            self._pair_terms(*((param, received) if k == 0 else (received, param)))
         names = edge.param.name, condition.name
         pair.condition = names if k == 0 else (names[1], names[0])
         return [edge]
 
-    def _condition_result(self, terms: LoopPortTerms, skipped: Sequence[BackEdge]) -> Term | None:
+    def _next_condition_term(self, terms: LoopPortTerms, skipped: Sequence[BackEdge]) -> Term | None:
         """What decides whether another iteration follows; of a condition that is carried, what it becomes."""
         carried = next((edge for edge in skipped if terms.params.get(edge) is terms.condition), None)
         return terms.condition if carried is None else terms.results[carried]
@@ -326,9 +328,9 @@ class ModelAlignment(AlignedModels):
             terms = side.loops[loop]
             pair.one_sided[k].extend(edge.param.name for edge in unpaired if _is_condition_or_counter(terms, edge))
 
-    def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
+    def _slice_fit_score(self, left: SlicedInput, right: SlicedInput) -> float | None:
         fit = type_fit_score(left.outer, right.outer)
-        a, b = self._left(left.outer), self._right(right.outer)
+        a, b = self._left_term(left.outer), self._right_term(right.outer)
         same = not changed_slice_fields(left, right, (a.shape, b.shape))
         read = self.read_alike(left.inner, right.inner)
         # Two constants may hold the same by coincidence: that nothing reads a slice counts more.
@@ -351,13 +353,13 @@ class ModelAlignment(AlignedModels):
             pair.left.scan_outputs, pair.right.scan_outputs, lambda scan: scan.outer.name, fit, self.names
         )
         for k, (scan, other, _) in enumerate(pair.scans):
-            self._pair(lefts.outer[scan], rights.outer[other])
-            self._add_end(lefts.inner[scan], rights.inner[other], ("loop", id(pair.left), "scan", k))
+            self._pair_terms(lefts.outer[scan], rights.outer[other])
+            self._add_end_uses(lefts.inner[scan], rights.inner[other], ("loop", id(pair.left), "scan", k))
 
     def read_alike(self, left: Value, right: Value) -> bool:
         """Whether something reads both values, or neither."""
-        read = self.pairs.read_terms
-        return (self._left(left) in read) is (self._right(right) in read)
+        read = self.pairs.terms_with_readers
+        return (self._left_term(left) in read) is (self._right_term(right) in read)
 
     def _match_last_values(self, pair: LoopAlignment) -> None:
         """Pair last values: those of one carried value, then by use and position."""
@@ -384,7 +386,7 @@ class ModelAlignment(AlignedModels):
         )
         pair.last_values = [(a, b, same_edge(a, b)) for a, b, _ in lasts]
         for a, b, _ in lasts:
-            self._pair(lefts.outer[a], rights.outer[b])
+            self._pair_terms(lefts.outer[a], rights.outer[b])
 
 
 class _EdgeSimilarity:
@@ -395,7 +397,7 @@ class _EdgeSimilarity:
         self._sides = alignment.pairs.sides
         self._edges = tuple(loop.back_edges for loop in loops)
         self._uses = tuple(
-            _last_value_uses(side.loops[loop].outer, loop, signatures)
+            _last_value_use_signatures(side.loops[loop].outer, loop, signatures)
             for side, loop, signatures in zip(self._sides, loops, uses, strict=True)
         )
 
@@ -406,18 +408,20 @@ class _EdgeSimilarity:
             return None
         exact, initial = self._alignment.exact_colors, self._alignment.initial_colors
         same_color = exact[left] == exact[right]
-        same_initial = self._alignment.pairs.corresponds(self._initial(0, left), self._initial(1, right))
-        decisive = same_color or not self._used_elsewhere(exact, left, right)
+        same_initial = self._alignment.pairs.corresponds(
+            self._initial_value_term(0, left), self._initial_value_term(1, right)
+        )
+        decisive = same_color or not self._color_occurs_elsewhere(exact, left, right)
         same_uses = decisive and self._uses[0].get(left) == self._uses[1].get(right) is not None
-        rivals = same_color and same_initial and self._used_elsewhere(initial, left, right)
+        rivals = same_color and same_initial and self._color_occurs_elsewhere(initial, left, right)
         read = self._alignment.read_alike(left.param, right.param)
         return (fits[0] or 0.0) + same_initial + 2.0 * same_color + same_uses + read - 1.5 * rivals
 
-    def _initial(self, side: int, edge: BackEdge) -> Term:
+    def _initial_value_term(self, side: int, edge: BackEdge) -> Term:
         outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
         return self._sides[side].by_value[outer]
 
-    def _used_elsewhere(self, colors: Mapping[BackEdge, int], left: BackEdge, right: BackEdge) -> bool:
+    def _color_occurs_elsewhere(self, colors: Mapping[BackEdge, int], left: BackEdge, right: BackEdge) -> bool:
         """Whether two values differ in colour, and either colour occurs on the other side."""
         sets = [{colors[edge] for edge in edges} for edges in self._edges]
         return colors[left] != colors[right] and (colors[left] in sets[1] or colors[right] in sets[0])
@@ -447,15 +451,17 @@ def _is_condition_or_counter(terms: LoopPortTerms, edge: BackEdge) -> bool:
     if result.operator != "+" or isinstance(edge.initial, SlicedInput):
         return False
     steps = [operand for operand in result.operands if operand is not param]
-    return len(steps) == 1 and _is_integer(terms.initials[edge], 0) and _is_integer(steps[0], 1)
+    return len(steps) == 1 and _is_constant_integer(terms.initials[edge], 0) and _is_constant_integer(steps[0], 1)
 
 
-def _is_integer(term: Term | None, number: int) -> bool:
+def _is_constant_integer(term: Term | None, number: int) -> bool:
     data = None if term is None else term.data
     return data is not None and data.dtype.kind in "iu" and data.size == 1 and int(data.reshape(-1)[0]) == number
 
 
-def _last_value_uses(outer: Mapping[object, Term], loop: Loop, signatures: Mapping[Term, int]) -> dict[BackEdge, int]:
+def _last_value_use_signatures(
+    outer: Mapping[object, Term], loop: Loop, signatures: Mapping[Term, int]
+) -> dict[BackEdge, int]:
     """The uses of each carried value's last value."""
     uses: dict[BackEdge, int] = {}
     for last in loop.last_values:

@@ -37,7 +37,7 @@ class NodeAlignment:
         names = [set(by_name) - {""} for by_name in self._names]
         self._numbers_count = names[0] <= names[1] or names[1] <= names[0]
 
-    def _unpaired(self, side: int) -> list[Term]:
+    def _unpaired_terms(self, side: int) -> list[Term]:
         return [term for term in self._terms[side] if term not in self._pairs.twins]
 
     # -- equal terms
@@ -45,11 +45,14 @@ class NodeAlignment:
     def pair_equal_terms(self) -> list[tuple[Term, Term]]:
         """Pair terms with equal operators and operands, then results of constants that are equal, as far as readers and
         names do not contradict."""
-        return [*self._pair_groups(self._pairs.computation_id), *self._pair_groups(self._pairs.local_id)]
+        return [
+            *self._pair_within_groups(self._pairs.computation_identity),
+            *self._pair_within_groups(self._pairs.local_identity),
+        ]
 
-    def _pair_groups(self, key: Callable[[Term], int]) -> list[tuple[Term, Term]]:
+    def _pair_within_groups(self, key: Callable[[Term], int]) -> list[tuple[Term, Term]]:
         new: list[tuple[Term, Term]] = []
-        groups = tuple(_grouped(self._unpaired(side), key) for side in (0, 1))
+        groups = tuple(_group_terms(self._unpaired_terms(side), key) for side in (0, 1))
         moved = tuple(
             {
                 self._use_key(side, term)
@@ -63,27 +66,29 @@ class NodeAlignment:
         for group, lefts in groups[0].items():
             rights = list(groups[1].get(group, ()))
             candidates = sorted(
-                (-self._equal_score(a, b), abs(i - j), i, j) for i, a in enumerate(lefts) for j, b in enumerate(rights)
+                (-self._equal_term_score(a, b), abs(i - j), i, j)
+                for i, a in enumerate(lefts)
+                for j, b in enumerate(rights)
             )
             used: set[tuple[int, int]] = set()
             for negative, _, i, j in candidates:
                 a, b = lefts[i], rights[j]
                 if (0, i) in used or (1, j) in used:
                     continue
-                if negative > -1 and (len(lefts) != len(rights) or self._contradicted(a, b, moved)):
+                if negative > -1 and (len(lefts) != len(rights) or self._is_pair_contradicted(a, b, moved)):
                     continue
                 used |= {(0, i), (1, j)}
                 self._pairs.pair(a, b)
                 new.append((a, b))
         return new
 
-    def _equal_score(self, left: Term, right: Term) -> float:
-        same_use = self._signature(0, left) == self._signature(1, right) is not None
+    def _equal_term_score(self, left: Term, right: Term) -> float:
+        same_use = self._use_signature(0, left) == self._use_signature(1, right) is not None
         a, b = term_name(left), term_name(right)
         named = a == b and self._is_name_evidence(a) and _output_index(left) == _output_index(right)
         return 1.5 * named + (1.0 if same_use and not self._has_namesake(left, right) else 0.0) + equal_name_score(a, b)
 
-    def _contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
+    def _is_pair_contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
         uses = self._use_key(0, left), self._use_key(1, right)
         use_moved = uses[0] != uses[1] and (uses[0] in moved[1] or uses[1] in moved[0])
         # Two operators that give the same few numbers.
@@ -109,11 +114,11 @@ class NodeAlignment:
         """Whether an equal name is evidence, and not a number that an exporter assigned."""
         return bool(name) and (self._numbers_count or not is_numbered_name(name))
 
-    def _signature(self, side: int, term: Term) -> int | None:
+    def _use_signature(self, side: int, term: Term) -> int | None:
         return self.signatures[side].get(term)
 
     def _use_key(self, side: int, term: Term) -> Hashable:
-        signature = self._signature(side, term)
+        signature = self._use_signature(side, term)
         return None if signature is None else (term.operator, signature)
 
     # -- the rest
@@ -121,11 +126,15 @@ class NodeAlignment:
     def pair_similar_terms(self) -> list[tuple[Term, Term]]:
         """Pair the rest, the best pair first."""
         new: list[tuple[Term, Term]] = []
-        rights = set(self._unpaired(1))
-        lefts = set(self._unpaired(0))
+        rights = set(self._unpaired_terms(1))
+        lefts = set(self._unpaired_terms(0))
         order = {term: k for side in (0, 1) for k, term in enumerate(self._terms[side])}
-        index = self._index(rights)
-        heap = [(-self._score(a, b), order[a], order[b]) for a in lefts for b in self._candidates(a, rights, index)]
+        index = self._index_right_terms(rights)
+        heap = [
+            (-self._similarity_score(a, b), order[a], order[b])
+            for a in lefts
+            for b in self._candidate_right_terms(a, rights, index)
+        ]
         heapify(heap)
         queued = {(i, j) for _, i, j in heap}
         while heap:
@@ -133,7 +142,7 @@ class NodeAlignment:
             a, b = self._terms[0][i], self._terms[1][j]
             if a not in lefts or b not in rights:
                 continue
-            score = self._score(a, b)
+            score = self._similarity_score(a, b)
             if score < -negative - 1e-9:
                 heappush(heap, (-score, i, j))
                 continue
@@ -142,15 +151,15 @@ class NodeAlignment:
             lefts.remove(a)
             rights.remove(b)
             self._pairs.pair(a, b)
-            self._pairs.identify(a, b)
+            self._pairs.assign_same_identity(a, b)
             new.append((a, b))
-            for c, d in self._neighbours(a, b):
+            for c, d in self._neighbour_pairs(a, b):
                 if c in lefts and d in rights:
-                    heappush(heap, (-self._score(c, d), order[c], order[d]))
+                    heappush(heap, (-self._similarity_score(c, d), order[c], order[d]))
                     queued.add((order[c], order[d]))
         return new
 
-    def _index(self, rights: Iterable[Term]) -> dict[Hashable, list[Term]]:
+    def _index_right_terms(self, rights: Iterable[Term]) -> dict[Hashable, list[Term]]:
         """Right terms by operator, by name, and by the ports that read them."""
         index: dict[Hashable, list[Term]] = {}
         for right in rights:
@@ -159,7 +168,9 @@ class NodeAlignment:
                 index.setdefault(key, []).append(right)
         return index
 
-    def _candidates(self, left: Term, rights: set[Term], index: Mapping[Hashable, Sequence[Term]]) -> Iterator[Term]:
+    def _candidate_right_terms(
+        self, left: Term, rights: set[Term], index: Mapping[Hashable, Sequence[Term]]
+    ) -> Iterator[Term]:
         """Right terms with the operator or the name of a left one, or with a neighbour that is paired with its."""
         candidates: dict[Term, None] = dict.fromkeys(index.get(("operator", left.operator), ()))
         if term_name(left):
@@ -177,7 +188,7 @@ class NodeAlignment:
                 candidates.update(dict.fromkeys(index.get(position, ())))
         return (right for right in candidates if right in rights)
 
-    def _neighbours(self, left: Term, right: Term) -> Iterator[tuple[Term, Term]]:
+    def _neighbour_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term, Term]]:
         """Pairs of operands, and pairs of readers, of a new pair."""
         lefts, rights = ([o for o in term.operands if o is not None] for term in (left, right))
         if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
@@ -189,14 +200,14 @@ class NodeAlignment:
                 if isinstance(user, Term) and isinstance(other, Term):
                     yield user, other
 
-    def _score(self, left: Term, right: Term) -> float:
+    def _similarity_score(self, left: Term, right: Term) -> float:
         if (left.operator == "If") is not (right.operator == "If"):
             return 0.0
         same_operator = left.operator == right.operator
         score = _OPERATOR * same_operator
         if same_operator:
             score += _ATTRIBUTES * (left.attributes == right.attributes) - 2 * (left.index != right.index)
-        score += _OPERANDS * self._common_operands(left, right) + _READERS * self._common_readers(left, right)
+        score += _OPERANDS * self._common_operand_score(left, right) + _READERS * self._common_reader_score(left, right)
         score += _EQUAL * self._pairs.numbers.equal(left, right)
         a, b = term_name(left), term_name(right)
         if a and b and _output_index(left) == _output_index(right):
@@ -207,7 +218,7 @@ class NodeAlignment:
             score += _NAME * equal_name_score(left.node.name, right.node.name) / 2
         return score
 
-    def _common_operands(self, left: Term, right: Term) -> float:
+    def _common_operand_score(self, left: Term, right: Term) -> float:
         lefts, rights = left.operands, right.operands
         total = max(len(lefts), len(rights))
         if not total:
@@ -223,7 +234,7 @@ class NodeAlignment:
             return count / total
         return sum(_operand_fit_score(self._pairs, a, b) for a, b in zip(lefts, rights, strict=False)) / total
 
-    def _common_readers(self, left: Term, right: Term) -> float:
+    def _common_reader_score(self, left: Term, right: Term) -> float:
         lefts, rights = self._pairs.users(left), list(self._pairs.users(right))
         total = max(len(lefts), len(rights))
         if not total:
@@ -258,7 +269,7 @@ def _output_index(term: Term) -> int:
     return term.node.outputs.index(term.value)
 
 
-def _grouped(terms: Iterable[Term], key: Callable[[Term], int]) -> dict[int, list[Term]]:
+def _group_terms(terms: Iterable[Term], key: Callable[[Term], int]) -> dict[int, list[Term]]:
     groups: dict[int, list[Term]] = {}
     for term in terms:
         groups.setdefault(key(term), []).append(term)

@@ -34,7 +34,7 @@ def conversion_dtype(node: Node) -> np.dtype[Any] | None:
     return None
 
 
-def float_types(graph: Graph) -> set[str]:
+def float_type_names(graph: Graph) -> set[str]:
     """The float types of a model's inputs, constants and carried values."""
     names: set[str] = set()
     for value in (value for part in walk_graphs(graph) for value in (*part.inputs, *part.constants)):
@@ -47,7 +47,7 @@ def float_types(graph: Graph) -> set[str]:
 
 def narrower_side(left: Graph, right: Graph) -> tuple[int, str] | None:
     """The side (0: left) with the narrower float type, and its narrowest type; None if neither is narrower."""
-    names = [min(float_types(graph), key=largest_finite_number, default="") for graph in (left, right)]
+    names = [min(float_type_names(graph), key=largest_finite_number, default="") for graph in (left, right)]
     if "" in names or names[0] == names[1]:
         return None
     side = int(largest_finite_number(names[1]) < largest_finite_number(names[0]))

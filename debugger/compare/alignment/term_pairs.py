@@ -15,7 +15,7 @@ from ....runtime.graph import Array, Graph, Loop, System, Value
 from ...describe.value_names import display_name
 from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
 from ..normal_form.rules import is_static
-from ..normal_form.terms import LoweredGraph, Term, operands_below
+from ..normal_form.terms import LoweredGraph, Term, operands_and_branch_results
 from ..numbering.value_numbers import ValueNumbers
 from .port_alignment import LoopAlignment, is_numbered_name
 
@@ -56,7 +56,7 @@ class TermPairs:
             for term in side.terms:
                 if term.operator in ("last", "scan"):
                     continue
-                for position, operand in enumerate(operands_below(term)):
+                for position, operand in enumerate(operands_and_branch_results(term)):
                     is_commutative = term.operator in COMMUTATIVE_OPERATORS
                     self._users.setdefault(operand, []).append((term, None if is_commutative else position))
 
@@ -77,14 +77,14 @@ class TermPairs:
         )
 
     @cached_property
-    def read_terms(self) -> set[Term | None]:
+    def terms_with_readers(self) -> set[Term | None]:
         """The terms that something reads: another term, a port of a loop, or an output."""
         read: set[Term | None] = set()
         for side in self.sides:
             read.update(side.outputs[side.graph])
             for term in side.terms:
                 if term.operator not in ("last", "scan"):
-                    read.update(operands_below(term))
+                    read.update(operands_and_branch_results(term))
             for ports in side.loops.values():
                 read.update((ports.trip_count, ports.initial_condition, ports.condition))
                 for terms in (ports.initials, ports.results, ports.inner, ports.lengths):
@@ -130,7 +130,7 @@ class TermPairs:
         its model computes again, if the other model does not."""
         if left is None or right is None:
             return left is right
-        if self.local_id(left) == self.local_id(right) or self.numbers.equal(left, right):
+        if self.local_identity(left) == self.local_identity(right) or self.numbers.equal(left, right):
             return True
         copies = ((term, self.twins.get(other)) for term, other in ((left, right), (right, left)))
         return any(twin and term not in self.twins and self.numbers.equal(term, twin) for term, twin in copies)
@@ -157,7 +157,7 @@ class TermPairs:
             operand, which is the last one; an empty list if there is no such path.
         """
         for side, term, target in ((1, right, left), (0, left, right)):
-            path = self._path(term, target, side, _MAX_PATH)
+            path = self._find_one_sided_path(term, target, side, _MAX_PATH)
             if path:
                 return side, path
         return 0, []
@@ -170,19 +170,19 @@ class TermPairs:
         is_known = term.is_constant and self.numbers.constant_key(term) in self.constants[1 - side]
         return not is_known or constant_size(term) < COINCIDENCE_SIZE
 
-    def _path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
+    def _find_one_sided_path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
         if not self.is_unpaired(term, side) or not depth:
             return []
-        for operand in operands_below(term):
+        for operand in operands_and_branch_results(term):
             pair = (target, operand) if side else (operand, target)
             if self.same(*pair):
                 return [term, operand]
-            below = self._path(operand, target, side, depth - 1)
+            below = self._find_one_sided_path(operand, target, side, depth - 1)
             if below:
                 return [term, *below]
         return []
 
-    def is_other_constant(self, left: Term, right: Term) -> bool:
+    def are_different_constants(self, left: Term, right: Term) -> bool:
         """Whether two constants are two of one model, of which each model reads another one, rather than one with other
         numbers: both models have both, or one has both and the name or the size excludes a coincidence, or the right
         one still reads the left constant elsewhere."""
@@ -204,7 +204,7 @@ class TermPairs:
             for term, other in ((left, in_right), (right, in_left))
         )
 
-    def namesake(self, side: int, constant: Term) -> Term | None:
+    def find_changed_namesake(self, side: int, constant: Term) -> Term | None:
         """The constant of that name in the other model, if it holds other numbers of that type."""
         other = self.named_constants[1 - side].get(term_name(constant))
         if other is None or other.data is None or constant.data is None:
@@ -218,7 +218,7 @@ class TermPairs:
         for side, computed, folded in ((0, left, right), (1, right, left)):
             if computed.is_leaf or not folded.is_leaf or computed.value is None or folded.data is None:
                 continue
-            others = {leaf: self.namesake(side, leaf) for leaf in _constant_leaves(computed)}
+            others = {leaf: self.find_changed_namesake(side, leaf) for leaf in _constant_leaves(computed)}
             changed = [(leaf, other) for leaf, other in others.items() if other is not None]
             constants = {a.value: b.data for a, b in changed if a.value is not None and b.data is not None}
             data = self.sides[side].fold_with_constants(computed.value, constants)
@@ -248,7 +248,7 @@ class TermPairs:
                 yield replace(term, data=None)
                 pending += term.node.inputs
 
-    def folded_namesakes(
+    def resolve_folded_namesakes(
         self, pair: tuple[Term, Term], read: tuple[Iterable[Value | None], Iterable[Value | None]]
     ) -> tuple[Term, Term]:
         """Two constants, where one is the result that the other model has folded, if it is read in its place: a node
@@ -301,23 +301,23 @@ class TermPairs:
 
     # -- identities within a pair of scopes
 
-    def identify(self, left: Term, right: Term) -> None:
+    def assign_same_identity(self, left: Term, right: Term) -> None:
         """Give two terms one identity, though they may differ."""
-        self.local_ids[right] = self.local_id(left)
+        self.local_ids[right] = self.local_identity(left)
 
-    def local_id(self, term: Term) -> int:
+    def local_identity(self, term: Term) -> int:
         """What a term is, where paired terms that its scope receives are one."""
         if term not in self.local_ids:
-            self.local_ids[term] = self.numbers.table.number_for(self.local_key(term))
+            self.local_ids[term] = self.numbers.table.number_for(self.local_identity_key(term))
         return self.local_ids[term]
 
-    def computation_id(self, term: Term) -> int:
+    def computation_identity(self, term: Term) -> int:
         """The identity of a term; of a result of constants that of its computation, and not of what it holds."""
         if not (term.is_constant and term.operands):
-            return self.local_id(term)
+            return self.local_identity(term)
         return self.numbers.table.number_for(self._computation_key(term))
 
-    def local_key(self, term: Term) -> Hashable:
+    def local_identity_key(self, term: Term) -> Hashable:
         """The operator and the identities of the operands of a term."""
         if term.is_constant:
             return self.numbers.constant_key(term)
@@ -326,9 +326,9 @@ class TermPairs:
         return self._computation_key(term)
 
     def _computation_key(self, term: Term) -> Hashable:
-        operands = [-1 if operand is None else self.local_id(operand) for operand in term.operands]
+        operands = [-1 if operand is None else self.local_identity(operand) for operand in term.operands]
         if term.operator == "If":
-            operands += [self.local_id(result) for result in term.port]
+            operands += [self.local_identity(result) for result in term.port]
         if term.operator in COMMUTATIVE_OPERATORS:
             operands.sort()
         return "local", term.operator, self.numbers.attributes(term), term.index, tuple(operands)
@@ -364,5 +364,5 @@ def _terms_below(terms: Iterable[Term]) -> dict[Term, None]:
         term = pending.pop()
         if term not in reached:
             reached[term] = None
-            pending += operands_below(term)
+            pending += operands_and_branch_results(term)
     return reached

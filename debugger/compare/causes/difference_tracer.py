@@ -28,7 +28,7 @@ from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
 from .divergence_by_value_name import find_name_divergence
-from .quantization_tie_rounding import compared_value
+from .quantization_tie_rounding import graph_value_by_role
 
 #: A pair of terms as operands of their readers.
 _TermPair = tuple[Term, Term]
@@ -62,7 +62,7 @@ class DifferenceTracer:
         delta = self._value_delta(left, right)
         if delta is None or not delta.kind:
             return None
-        pair = self._terms(left, right)
+        pair = self._term_pair(left, right)
         self._compared = left, right
         converted = self._conversion_cause(left, right, pair)
         if converted is not None:
@@ -73,10 +73,10 @@ class DifferenceTracer:
             seen.add((pair, self.symptom.iteration))
             step = self._trace_step(pair, reader)
             if isinstance(step, Cause):
-                step = self._refine_by_name(step)
+                step = self._refine_cause_by_name(step)
                 if reader is None or step.source is None or reader[0].node is None:
                     return step
-                return replace(step, reader_source_line=self._code(0, reader[0].node))
+                return replace(step, reader_source_line=self._node_code_text(0, reader[0].node))
             pair, reader = step
         return None
 
@@ -85,20 +85,20 @@ class DifferenceTracer:
         LSTM and a quantised LSTM."""
         for a, b in zip(left_node.inputs, right_node.inputs, strict=False):
             if a is not None and b is not None:
-                pair = self._terms(a, b)
+                pair = self._term_pair(a, b)
                 if not (pair[0].is_constant or pair[1].is_constant) and self._is_different(pair):
                     return self.find_cause(a, b)
         operands = [self._pairs.left.by_value[value] for value in left_node.inputs[:1] if value is not None]
-        return self._node_cause((left_node, right_node), self._terms(left, right), operands)
+        return self._node_cause((left_node, right_node), self._term_pair(left, right), operands)
 
-    def _refine_by_name(self, cause: Cause) -> Cause:
+    def _refine_cause_by_name(self, cause: Cause) -> Cause:
         """Continue at unmatched nodes of two systems with the names that a converter kept."""
         if cause.unmatched_pair is None or self.alignment.same_system:
             return cause
         divergence = find_name_divergence(self._pairs.sides, *cause.unmatched_pair, self._values_agree)
         if divergence is None:
             return cause
-        pair = self._terms(divergence.left, divergence.right)
+        pair = self._term_pair(divergence.left, divergence.right)
         if pair[0].node is None or pair[1].node is None:
             return cause
         remark = "the two have one name, and what they are computed from is the same"
@@ -111,10 +111,10 @@ class DifferenceTracer:
         return self._node_cause((pair[0].node, pair[1].node), pair, operands, remark)
 
     def _values_agree(self, left: Value, right: Value) -> bool | None:
-        delta = self._delta(self._terms(left, right))
+        delta = self._term_delta(self._term_pair(left, right))
         return None if delta is None else not self._is_significant(delta)
 
-    def _terms(self, left: Value, right: Value) -> _TermPair:
+    def _term_pair(self, left: Value, right: Value) -> _TermPair:
         return self._pairs.left.by_value[left], self._pairs.right.by_value[right]
 
     # -- one step back
@@ -126,46 +126,46 @@ class DifferenceTracer:
             return self._rewired_cause(pair, reader)
         if left.is_constant and right.is_constant and not (left.operands and right.operands):
             changed = next(iter(self._pairs.folded_constant_pairs(*pair)), None)
-            read = self._values_read(0, reader), self._values_read(1, reader)
-            return Cause(self._make_difference("constant", changed or self._pairs.folded_namesakes(pair, read)))
+            read = self._values_read_by_reader(0, reader), self._values_read_by_reader(1, reader)
+            return Cause(self._make_difference("constant", changed or self._pairs.resolve_folded_namesakes(pair, read)))
         if left.is_leaf and right.is_leaf:
-            return self._trace_source(pair)
-        if left.is_leaf or right.is_leaf or not self._correspond(*pair) or left.index != right.index:
-            return self._uncorresponding_cause(pair)
+            return self._trace_parameter_or_input(pair)
+        if left.is_leaf or right.is_leaf or not self._terms_correspond(*pair) or left.index != right.index:
+            return self._no_counterpart_cause(pair)
         if left.operator in LOOP_RESULTS and right.operator in LOOP_RESULTS:
             return self._trace_loop(pair)
         if left.operator != right.operator:
             return self._different_operator_cause(pair)
         if left.operator == "If":
-            results = self._taken_branch_results(pair)
+            results = self._taken_branch_result_pair(pair)
             if results is not None:
                 return results, None
-        return self._trace_node(pair)
+        return self._trace_node_operands(pair)
 
-    def _correspond(self, left: Term, right: Term) -> bool:
+    def _terms_correspond(self, left: Term, right: Term) -> bool:
         return left is right or self._pairs.twins.get(left) is right or self._pairs.same(left, right)
 
     def _is_rewired(self, left: Term, right: Term) -> bool:
         """Whether two values with the same use do not correspond to each other."""
-        if self._correspond(left, right) or self._pairs.equal_by_declared_shape(left, right):
+        if self._terms_correspond(left, right) or self._pairs.equal_by_declared_shape(left, right):
             return False
         if left.is_constant and right.is_constant:
-            return self._pairs.is_other_constant(left, right) or bool(self._pairs.one_sided_path(left, right)[1])
+            return self._pairs.are_different_constants(left, right) or bool(self._pairs.one_sided_path(left, right)[1])
         twins = self._pairs.twins.get(left), self._pairs.twins.get(right)
         if not self.alignment.same_system and not (left.is_leaf and right.is_leaf):
             # The other system may need more or fewer nodes for the same computation.
             return None not in twins
         return twins != (None, None) or left.is_leaf or right.is_leaf
 
-    def _trace_node(self, pair: _TermPair) -> Cause | tuple[_TermPair, _TermPair]:
+    def _trace_node_operands(self, pair: _TermPair) -> Cause | tuple[_TermPair, _TermPair]:
         nodes, operands = self._readable_operands(pair)
         unknown_value = ""
         differing: list[tuple[tuple[bool, float], _TermPair]] = []
         both = [(a, b) for a, b in operands if a is not None and b is not None]
         for operand_pair in both:
-            delta = self._delta(operand_pair)
+            delta = self._term_delta(operand_pair)
             if delta is None:
-                unknown_value = unknown_value or _name(operand_pair[0])
+                unknown_value = unknown_value or _value_or_node_name(operand_pair[0])
             elif self._is_significant(delta):
                 # Differences beyond the tolerance first, then the largest.
                 differing.append(((not delta.kind, -min(delta.relative, 1e300)), operand_pair))
@@ -180,9 +180,9 @@ class DifferenceTracer:
         if unpaired:
             return self._node_cause(nodes, pair, lefts, unpaired)
         if len(both) != len(operands):
-            return self._uncorresponding_cause(pair)
+            return self._no_counterpart_cause(pair)
         if unknown_value:
-            source = self._source(0, nodes[0])
+            source = self._source_node(0, nodes[0])
             name = f"{source.op_type} '{source.name}'"
             remark = f"{name} computes it; '{unknown_value}', which it is fed, is not known on both sides"
             return Cause(self._make_difference("result", pair), remark=remark)
@@ -214,8 +214,16 @@ class DifferenceTracer:
         nodes = pair[0].node, pair[1].node
         operands: list[tuple[Term | None, Term | None]] = []
         for a, b in self._pairs.operand_pairs(*pair):
-            is_inner = a is not None and b is not None and not (a.is_leaf or b.is_leaf) and self._delta((a, b)) is None
-            if a is not None and b is not None and is_inner and None in (a.value, b.value) and self._correspond(a, b):
+            is_inner = (
+                a is not None and b is not None and not (a.is_leaf or b.is_leaf) and self._term_delta((a, b)) is None
+            )
+            if (
+                a is not None
+                and b is not None
+                and is_inner
+                and None in (a.value, b.value)
+                and self._terms_correspond(a, b)
+            ):
                 nodes, inner = self._readable_operands((a, b))
                 operands += inner
             else:
@@ -226,17 +234,17 @@ class DifferenceTracer:
         """A result of a nested loop, which is compared separately: its operands, or the loop itself."""
         left, right = pair
         ports = self._pairs.loops.get(left.node) if isinstance(left.node, Loop) else None
-        pairs = [] if ports is None or ports.right is not right.node else list(self._loop_operands(ports))
+        pairs = [] if ports is None or ports.right is not right.node else list(self._loop_operand_pairs(ports))
         if left.node is right.node and isinstance(left.node, Loop):
             terms = self._pairs.left.loops[left.node]
-            pairs = [(term, term) for term in _loop_inputs(terms)]
+            pairs = [(term, term) for term in _loop_input_terms(terms)]
         differing = next((item for item in pairs if self._is_different(item)), None)
         if differing is not None:
             return differing, pair
         name = "" if left.node is None else left.node.name
         return Cause(self._make_difference("result", pair), remark=f"the loop '{name}' computes it")
 
-    def _loop_operands(self, ports: LoopAlignment) -> Iterator[_TermPair]:
+    def _loop_operand_pairs(self, ports: LoopAlignment) -> Iterator[_TermPair]:
         left, right = self._pairs.left.loops[ports.left], self._pairs.right.loops[ports.right]
         for a, b in ((left.trip_count, right.trip_count), (left.initial_condition, right.initial_condition)):
             if a is not None and b is not None:
@@ -244,26 +252,30 @@ class DifferenceTracer:
         for edge, other, _ in ports.edges:
             yield left.initials[edge], right.initials[other]
         for port, other_port, _ in ports.slices:
-            yield self._terms(port.outer, other_port.outer)
+            yield self._term_pair(port.outer, other_port.outer)
 
     def _is_rewired_and_close(self, pair: _TermPair) -> bool:
         """Whether two values that do not correspond are equal within the tolerance, but not the same number."""
-        delta = self._delta(pair)
+        delta = self._term_delta(pair)
         return delta is not None and delta.absolute > 0 and self._is_rewired(*pair)
 
     def _node_cause(self, nodes: tuple[Node, Node], pair: _TermPair, operands: list[Term], remark: str = "") -> Cause:
-        node, twin = self._source(0, nodes[0]), self._source(1, nodes[1])
-        inputs = [(_name(operand), self._read(0, operand)[1]) for operand in operands if operand.value is not None]
+        node, twin = self._source_node(0, nodes[0]), self._source_node(1, nodes[1])
+        inputs = [
+            (_value_or_node_name(operand), self._read_term_of_side(0, operand)[1])
+            for operand in operands
+            if operand.value is not None
+        ]
         difference = self._make_difference("node", pair)
-        details = (twin.name, twin.op_type, self._code(0, node), self._code(1, twin), node.origin)
-        name = _name(pair[0])
+        details = (twin.name, twin.op_type, self._node_code_text(0, node), self._node_code_text(1, twin), node.origin)
+        name = _value_or_node_name(pair[0])
         return Cause(None, NodeDifference(node.name, name, node.op_type, inputs, difference, *details), remark)
 
-    def _source(self, side: int, node: Node) -> Node:
+    def _source_node(self, side: int, node: Node) -> Node:
         """The node of the file that a node was expanded from, or the node itself."""
         return self._pairs.sides[side].opened.get(node, node)
 
-    def _code(self, side: int, node: Node) -> str:
+    def _node_code_text(self, side: int, node: Node) -> str:
         return self.alignment.code[side].describe_node(node)
 
     def _conversion_cause(self, left: Value, right: Value, pair: _TermPair) -> Cause | None:
@@ -271,8 +283,8 @@ class DifferenceTracer:
         if (pair[0].value, pair[1].value) == (left, right) or self._is_different(pair):
             return None
         for side, value in enumerate((left, right)):
-            for node, operand, output in self._conversions(side, value):
-                (has_a, a), (has_b, b) = self._read(side, operand), self._read_value(side, output)
+            for node, operand, output in self._conversion_nodes(side, value):
+                (has_a, a), (has_b, b) = self._read_term_of_side(side, operand), self._read_value(side, output)
                 if not (has_a and has_b and self._is_significant(compare(a, b, self.tolerance))):
                     continue
                 inputs = [(v.name, self._read_value(side, v)[1]) for v in node.inputs if v is not None]
@@ -281,12 +293,12 @@ class DifferenceTracer:
                 delta = self._value_delta(left, right) or Delta()
                 names = left.name, right.name
                 difference = Difference("node", *names, delta, site.loop, site.entry, site.iteration, *values)
-                details = (node.name, node.op_type, self._code(side, node), "", node.origin)
+                details = (node.name, node.op_type, self._node_code_text(side, node), "", node.origin)
                 blame = NodeDifference(node.name, output.name, node.op_type, inputs, difference, *details)
                 return Cause(None, blame, f"the {('left', 'right')[side]} side alone has it")
         return None
 
-    def _conversions(self, side: int, value: Value) -> Iterator[tuple[Node, Term, Value]]:
+    def _conversion_nodes(self, side: int, value: Value) -> Iterator[tuple[Node, Term, Value]]:
         """The nodes between a value and the one that it equals in normal form, the last one first, each with the
         operand and the result."""
         graph = self._pairs.sides[side]
@@ -311,7 +323,7 @@ class DifferenceTracer:
         assert left.node is not None and right.node is not None
         pairs = [(a, b) for a, b in zip(left.operands, right.operands, strict=False) if a is not None and b is not None]
         if len(left.operands) != len(right.operands) or any(map(self._is_different, pairs)):
-            return self._uncorresponding_cause(pair)
+            return self._no_counterpart_cause(pair)
         return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
 
     def _rewired_cause(self, pair: _TermPair, reader: _TermPair | None) -> Cause:
@@ -322,51 +334,57 @@ class DifferenceTracer:
             extra = [operand for operand in path[0].operands if operand is not None and operand is not path[1]]
             remark = _unpaired_text([(None, operand) if side else (operand, None) for operand in extra])
             return self._node_cause((pair[0].node, pair[1].node), pair, [], remark)
-        nodes_there = self._pairs.bypassed_nodes(side, path[:-1], self._values_read(1 - side, reader), pair[1 - side])
+        nodes_there = self._pairs.bypassed_nodes(
+            side, path[:-1], self._values_read_by_reader(1 - side, reader), pair[1 - side]
+        )
         bypassed = next(iter(nodes_there), None)
         if bypassed is not None and path[0].node is not None and bypassed.node is not None:
             own = (bypassed, path[0]) if side else (path[0], bypassed)
             nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)
             return self._node_cause(nodes, own, [pair[0] if side else path[-1]])
         counterpart = self._pairs.counterpart_text(pair[1])
-        names = f"'{_name(pair[0])}' here, '{_name(pair[1])}' there{f', which {counterpart}' if counterpart else ''}"
-        if not counterpart and _name(pair[0]) == _name(pair[1]):
-            names = f"{self._described(0, pair[0])} here, {self._described(1, pair[1])} there"
+        left_name, right_name = (_value_or_node_name(term) for term in pair)
+        names = f"'{left_name}' here, '{right_name}' there{f', which {counterpart}' if counterpart else ''}"
+        if not counterpart and left_name == right_name:
+            names = f"{self._describe_term(0, pair[0])} here, {self._describe_term(1, pair[1])} there"
         if path and path[0].node is not None:
-            words = [f"'{_name(term)}' {word}" for term, word in zip(pair, ("here", "there"), strict=True)]
-            node = self._source(side, path[0].node)
+            words = [
+                f"'{_value_or_node_name(term)}' {word}" for term, word in zip(pair, ("here", "there"), strict=True)
+            ]
+            node = self._source_node(side, path[0].node)
             words[side] += f", which {node.op_type} '{node.name}' computes on that side alone"
             names = ", ".join(words)
         if reader is None or reader[0].node is None or reader[1].node is None:
             return Cause(self._make_difference("result", pair), remark=f"it is {names}")
-        inputs = [(_name(term), self._read(k, term)[1]) for k, term in enumerate(pair)]
+        inputs = [(_value_or_node_name(term), self._read_term_of_side(k, term)[1]) for k, term in enumerate(pair)]
         if inputs[0][0] == inputs[1][0]:
             inputs = [(f"{name} {word}", data) for (name, data), word in zip(inputs, ("here", "there"), strict=True)]
         cause = self._node_cause((reader[0].node, reader[1].node), reader, [], f"it reads {names}")
         assert cause.node is not None
         return replace(cause, node=replace(cause.node, inputs=inputs))
 
-    def _values_read(self, side: int, reader: _TermPair | None) -> Sequence[Value | None]:
+    def _values_read_by_reader(self, side: int, reader: _TermPair | None) -> Sequence[Value | None]:
         """The values that a reader reads; without one those that are compared."""
         node = None if reader is None else reader[side].node
         return self._compared[side : side + 1] if node is None else node.inputs
 
-    def _described(self, side: int, term: Term) -> str:
+    def _describe_term(self, side: int, term: Term) -> str:
         """The name of a term and what it is."""
-        node = None if term.node is None else self._source(side, term.node)
+        node = None if term.node is None else self._source_node(side, term.node)
         if term.data is not None and term.data.size == 1:
-            return f"'{_name(term)}' (the constant {term.data.item()})"
+            return f"'{_value_or_node_name(term)}' (the constant {term.data.item()})"
         if term.is_constant or node is None:
-            return f"'{_name(term)}' ({LEAF_WORDS.get('constant' if term.is_constant else term.operator, '')})"
+            words = LEAF_WORDS.get("constant" if term.is_constant else term.operator, "")
+            return f"'{_value_or_node_name(term)}' ({words})"
         location = f" at {node.origin}" if node.origin.file else ""
-        return f"'{_name(term)}' (the result of {node.op_type} '{node.name}'{location})"
+        return f"'{_value_or_node_name(term)}' (the result of {node.op_type} '{node.name}'{location})"
 
-    def _taken_branch_results(self, pair: _TermPair) -> _TermPair | None:
+    def _taken_branch_result_pair(self, pair: _TermPair) -> _TermPair | None:
         """The results of the branch that both sides took."""
         conditions = []
         for side, term in enumerate(pair):
             operand = term.operands[0]
-            is_known, data = (False, None) if operand is None else self._read(side, operand)
+            is_known, data = (False, None) if operand is None else self._read_term_of_side(side, operand)
             if not is_known:
                 return None
             conditions.append(bool(np.asarray(data).reshape(-1)[:1].all()))
@@ -378,11 +396,11 @@ class DifferenceTracer:
 
     # -- ends of the search
 
-    def _trace_source(self, pair: _TermPair) -> Cause | tuple[_TermPair, None]:
+    def _trace_parameter_or_input(self, pair: _TermPair) -> Cause | tuple[_TermPair, None]:
         """Trace a value that no node computes: an input, or the result of an earlier iteration."""
         left, right = pair
         if left.operator != right.operator:
-            return self._uncorresponding_cause(pair)
+            return self._no_counterpart_cause(pair)
         find_source = {"carried": self._previous_iteration_pair, "slice": self._slice_source_pair}.get(left.operator)
         step = None if find_source is None else find_source(*pair)
         role = "constant" if left.is_constant else _ROLES.get(left.operator, left.operator)
@@ -425,8 +443,8 @@ class DifferenceTracer:
         """The loop that a parameter belongs to."""
         return next(terms for terms in self._pairs.sides[side].loops.values() if terms.loop.body is param.scope)
 
-    def _uncorresponding_cause(self, pair: _TermPair) -> Cause:
-        texts = self._described(0, pair[0]), self._described(1, pair[1])
+    def _no_counterpart_cause(self, pair: _TermPair) -> Cause:
+        texts = self._describe_term(0, pair[0]), self._describe_term(1, pair[1])
         remark = f"the two are computed in other ways from here on: {texts[0]} here, {texts[1]} there"
         values = pair[0].value, pair[1].value
         unmatched = None if values[0] is None or values[1] is None else (values[0], values[1])
@@ -435,20 +453,20 @@ class DifferenceTracer:
     # -- values
 
     def _is_different(self, pair: _TermPair) -> bool:
-        delta = self._delta(pair)
+        delta = self._term_delta(pair)
         return delta is not None and self._is_significant(delta)
 
     def _is_equal(self, pair: _TermPair) -> bool:
-        delta = self._delta(pair)
+        delta = self._term_delta(pair)
         return delta is not None and not self._is_significant(delta)
 
     def _is_significant(self, delta: Delta) -> bool:
         """Whether a difference can cause another one."""
         return bool(delta.kind) or (self.bit_exact and delta.absolute > 0)
 
-    def _delta(self, pair: _TermPair) -> Delta | None:
+    def _term_delta(self, pair: _TermPair) -> Delta | None:
         """The difference of two values; None if one is unknown."""
-        (left_known, a), (right_known, b) = self._read(0, pair[0]), self._read(1, pair[1])
+        (left_known, a), (right_known, b) = self._read_term_of_side(0, pair[0]), self._read_term_of_side(1, pair[1])
         if not (left_known and right_known):
             return None
         if self._pairs.is_quantized_weight_pair(*pair):
@@ -462,13 +480,13 @@ class DifferenceTracer:
             return None
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.same_system)
 
-    def _read(self, side: int, term: Term) -> tuple[bool, Any]:
+    def _read_term_of_side(self, side: int, term: Term) -> tuple[bool, Any]:
         if term.data is not None:
             return True, term.data
         if term.value is not None:
             return (self.left, self.right)[side].read(term.value)
         operand = term.operands[0] if term.operator == "Transpose" else None
-        is_known, data = (False, np.empty(0)) if operand is None else self._read(side, operand)
+        is_known, data = (False, np.empty(0)) if operand is None else self._read_term_of_side(side, operand)
         return is_known, np.transpose(data, term.attribute("perm")) if is_known else None
 
     def _read_value(self, side: int, value: Value) -> tuple[bool, Any]:
@@ -477,28 +495,28 @@ class DifferenceTracer:
         if term.data is not None:
             return True, term.data
         is_known, data = (self.left, self.right)[side].read(value)
-        return (is_known, data) if is_known else self._read(side, term)
+        return (is_known, data) if is_known else self._read_term_of_side(side, term)
 
     def _make_difference(self, role: str, pair: _TermPair) -> Difference:
-        a, b = self._read(0, pair[0])[1], self._read(1, pair[1])[1]
+        a, b = self._read_term_of_side(0, pair[0])[1], self._read_term_of_side(1, pair[1])[1]
         site = self.symptom
-        names = _name(pair[0]), _name(pair[1])
-        return Difference(role, *names, self._delta(pair) or Delta(), site.loop, site.entry, site.iteration, a, b)
+        names = _value_or_node_name(pair[0]), _value_or_node_name(pair[1])
+        return Difference(role, *names, self._term_delta(pair) or Delta(), site.loop, site.entry, site.iteration, a, b)
 
 
-def _name(term: Term) -> str:
+def _value_or_node_name(term: Term) -> str:
     """The name of a value; of a result on the way that of its node."""
     return term.value.name if term.value is not None else "" if term.node is None else term.node.name
 
 
 def _unpaired_text(operands: list[tuple[Term | None, Term | None]]) -> str:
     """Operands that only one of two operators has, in words."""
-    texts = [f"'{_name(a)}' here, nothing there" for a, b in operands if a is not None and b is None]
-    texts += [f"nothing here, '{_name(b)}' there" for a, b in operands if a is None and b is not None]
+    texts = [f"'{_value_or_node_name(a)}' here, nothing there" for a, b in operands if a is not None and b is None]
+    texts += [f"nothing here, '{_value_or_node_name(b)}' there" for a, b in operands if a is None and b is not None]
     return f"it is fed {', '.join(texts)}" if texts else ""
 
 
-def _loop_inputs(terms: LoopPortTerms) -> Iterator[Term]:
+def _loop_input_terms(terms: LoopPortTerms) -> Iterator[Term]:
     yield from (term for term in (terms.trip_count, terms.initial_condition) if term is not None)
     yield from terms.initials.values()
     yield from (term.operands[0] for term in terms.slices.values() if term.operands[0] is not None)
@@ -506,6 +524,6 @@ def _loop_inputs(terms: LoopPortTerms) -> Iterator[Term]:
 
 def differing_values(ports: LoopAlignment, first: Difference) -> tuple[Value, Value] | None:
     """The values in both loop graphs that differ: for a back edge its result, or its initial value."""
-    left = compared_value(ports.left, first.role, first.name, first.iteration)
-    right = compared_value(ports.right, first.role, first.other, first.iteration)
+    left = graph_value_by_role(ports.left, first.role, first.name, first.iteration)
+    right = graph_value_by_role(ports.right, first.role, first.other, first.iteration)
     return None if left is None or right is None else (left, right)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ....runtime.graph import Value, walk
 from ..alignment.port_alignment import is_numbered_name
-from ..normal_form.terms import LOOP_RESULTS, LoweredGraph, Term, operands_below
+from ..normal_form.terms import LOOP_RESULTS, LoweredGraph, Term, operands_and_branch_results
 
 #: The fraction of one side's values that must have a namesake on the other.
 _MIN_SHARED_NAMES = 0.5
@@ -44,7 +44,7 @@ def find_name_divergence(
     names = set.intersection(*({v.name for node in walk(graph.graph) for v in node.outputs if v} for graph in graphs))
     for value in left_values:
         twin = right_by_name.get(value.name)
-        if twin is not None and _is_same_thing(graphs, value, twin) and same_value(value, twin) is False:
+        if twin is not None and _names_same_value(graphs, value, twin) and same_value(value, twin) is False:
             sources = list(_named_sources(graphs[0], value, names)), list(_named_sources(graphs[1], twin, names))
             source_names = [dict.fromkeys(source.name for source in side) for side in sources]
             one_sided = [tuple(name for name in source_names[k] if name not in source_names[1 - k]) for k in (0, 1)]
@@ -52,7 +52,7 @@ def find_name_divergence(
     return None
 
 
-def _is_same_thing(graphs: tuple[LoweredGraph, LoweredGraph], left: Value, right: Value) -> bool:
+def _names_same_value(graphs: tuple[LoweredGraph, LoweredGraph], left: Value, right: Value) -> bool:
     """Whether equal names mean the same value: exporters may give a numbered name to another node in another file."""
     terms = [graph.by_value[value] for graph, value in zip(graphs, (left, right), strict=True)]
     return not is_numbered_name(left.name) or len({term.operator for term in terms if term.node is not None}) == 1
@@ -69,7 +69,7 @@ def _named_sources(graph: LoweredGraph, value: Value, names: Collection[str]) ->
         if current is not start and current.value is not None and (current.is_leaf or is_named):
             yield current.value
             continue
-        for operand in reversed(list(operands_below(current))):
+        for operand in reversed(list(operands_and_branch_results(current))):
             if operand not in seen and not operand.is_constant:
                 seen.add(operand)
                 stack.append(operand)
@@ -88,4 +88,4 @@ def _values_leading_to(graph: LoweredGraph, value: Value) -> Iterator[Value]:
             seen.add(current)
             stack.append((current, True))
             if current.operator not in LOOP_RESULTS:
-                stack += [(operand, False) for operand in reversed(list(operands_below(current)))]
+                stack += [(operand, False) for operand in reversed(list(operands_and_branch_results(current)))]

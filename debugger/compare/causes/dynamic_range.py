@@ -18,7 +18,7 @@ from ..alignment.model_alignment import AlignedModels
 from ..alignment.port_alignment import LoopAlignment
 from ..report.findings import BodyHeadroom, OutOfRangeResult
 from ..running.value_readers import ValueReader
-from .narrow_type_headroom import dtype_by_name, largest_finite_number, one_sided_nonfinite
+from .narrow_type_headroom import dtype_by_name, largest_finite_number, one_sided_nonfinite_mask
 
 #: Limit of tested results; reading one takes some microseconds.
 _MAX_TESTED_RESULTS = 2_000_000
@@ -40,10 +40,14 @@ class RangeMonitor:
         loop = (ports.left, ports.right)[side]
         # Nodes of a condition evaluated before an iteration already hold the next iteration's values.
         early = set(loop.body.nodes[: loop.condition_node_count or 0])
-        self._results = [result for result in _results(alignment, loop.body, side) if result.node not in early]
+        self._monitored_results = [
+            result for result in _monitored_results(alignment, loop.body, side) if result.node not in early
+        ]
         main_graph = alignment.pairs.sides[side].graph
         #: Possible sources of infinities; only values computed before the loop are available.
-        self._main_graph_results = list(_results(alignment, main_graph, side)) if loop in main_graph.nodes else []
+        self._main_graph_results = (
+            list(_monitored_results(alignment, main_graph, side)) if loop in main_graph.nodes else []
+        )
         self._read_count = 0
         self._dtype = dtype_by_name(dtype)
         self.headroom = BodyHeadroom(side, dtype, largest_finite_number(dtype))
@@ -59,12 +63,12 @@ class RangeMonitor:
                 headroom.untested_from_iteration = iteration
             return
         for result in self._main_graph_results:
-            self._test_result(result, entry, None, narrow, broad)
+            self._check_result_range(result, entry, None, narrow, broad)
         self._main_graph_results = []
-        for result in self._results:
-            self._test_result(result, entry, iteration, narrow, broad)
+        for result in self._monitored_results:
+            self._check_result_range(result, entry, iteration, narrow, broad)
 
-    def _test_result(
+    def _check_result_range(
         self,
         result: _MonitoredResult,
         entry: tuple[int, ...],
@@ -76,17 +80,17 @@ class RangeMonitor:
         if not is_known or not isinstance(data, np.ndarray) or data.dtype != self._dtype or not data.size:
             return
         self._read_count += 1
-        if self._measure(iteration, result.node, data) or self.headroom.first_nonfinite is not None:
+        if self._record_magnitude(iteration, result.node, data) or self.headroom.first_nonfinite is not None:
             return
         is_known, other = (False, None) if result.counterpart is None else broad.read(result.counterpart)
         if is_known and isinstance(other, np.ndarray) and other.size == data.size:
-            count = int(np.count_nonzero(one_sided_nonfinite(data, other)))
+            count = int(np.count_nonzero(one_sided_nonfinite_mask(data, other)))
             if count:
                 self.headroom.first_nonfinite = OutOfRangeResult(
                     result.node.name, result.value.name, result.node.op_type, entry, iteration, count, data.size
                 )
 
-    def _measure(self, iteration: int | None, node: Node, data: Array) -> bool:
+    def _record_magnitude(self, iteration: int | None, node: Node, data: Array) -> bool:
         """Record the largest magnitude; returns whether all elements are finite."""
         magnitudes = np.abs(data)
         peak = float(magnitudes.max())
@@ -100,7 +104,7 @@ class RangeMonitor:
         return is_finite
 
 
-def _results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
+def _monitored_results(alignment: AlignedModels, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
     """Node results of a body including its branches; nested loops are separate pairs."""
     for node in own_nodes(graph):
         if not isinstance(node, If | Loop):

@@ -28,12 +28,12 @@ def record_headroom(ranges: list[BoundaryHeadroom], pair: Difference) -> None:
     if (
         entry.first_nonfinite_iteration is None
         and not finite.all()
-        and one_sided_nonfinite(np.asarray(narrow), np.asarray(broad)).any()
+        and one_sided_nonfinite_mask(np.asarray(narrow), np.asarray(broad)).any()
     ):
         entry.first_nonfinite_iteration = -1 if pair.iteration is None else pair.iteration
 
 
-def one_sided_nonfinite(narrow: Array, broad: Array) -> Array:
+def one_sided_nonfinite_mask(narrow: Array, broad: Array) -> Array:
     """Which elements are infinite or NaN while those of the wider type are not: an infinity on both sides may be
     intended, as in a mask."""
     x, y = narrow.astype(np.float64), broad.astype(np.float64).reshape(narrow.shape)

@@ -45,15 +45,15 @@ class SaturationMonitor:
         if reader is None:
             return
         for node in self._nodes:
-            inputs = [_read(reader, value) for value in node.inputs[:3]]
-            output = None if node.outputs[0] is None else _read(reader, node.outputs[0])
+            inputs = [_read_array(reader, value) for value in node.inputs[:3]]
+            output = None if node.outputs[0] is None else _read_array(reader, node.outputs[0])
             if inputs[0] is None or output is None or not inputs[0].size:
                 continue
             limits = _RANGE_BY_OPERATOR[node.op_type](node, inputs, output)
             if limits is not None:
-                self._test_node(node, inputs[0], limits, entry, iteration)
+                self._record_saturation(node, inputs[0], limits, entry, iteration)
 
-    def _test_node(
+    def _record_saturation(
         self, node: Operation, x: Array, limits: _QuantizedRange, entry: tuple[int, ...], iteration: int | None
     ) -> None:
         with np.errstate(all="ignore"):
@@ -117,7 +117,7 @@ _RANGE_BY_OPERATOR: Mapping[str, Callable[[Operation, Sequence[Array | None], Ar
 }
 
 
-def _read(reader: ValueReader, value: Value | None) -> Array | None:
+def _read_array(reader: ValueReader, value: Value | None) -> Array | None:
     if value is None:
         return None
     is_known, data = (True, value.constant) if value.constant is not None else reader.read(value)

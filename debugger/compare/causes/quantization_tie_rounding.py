@@ -28,27 +28,27 @@ class QuantizationSteps:
         self._graph = graph
 
     @cached_property
-    def _origins(self) -> ProducerMap:
+    def _producers(self) -> ProducerMap:
         return ProducerMap() if self._graph is None else ProducerMap.for_graph(self._graph)
 
-    def output_step(self, name: str, data: Any) -> float:
+    def output_quantization_step(self, name: str, data: Any) -> float:
         """The step of an output of the model."""
         outputs = () if self._graph is None else self._graph.outputs
-        return self.value_step(next((value for value in outputs if value.name == name), None), data)
+        return self.value_quantization_step(next((value for value in outputs if value.name == name), None), data)
 
-    def value_step(self, value: Value | None, data: Any) -> float:
+    def value_quantization_step(self, value: Value | None, data: Any) -> float:
         """The distance of neighbouring quantised values; 0 if the value is not quantised, or not uniformly."""
-        step = integer_step(data)
+        step = byte_integer_step(data)
         seen: set[Value] = set()
         while not step and value is not None and value not in seen:
             seen.add(value)
-            node = self._origins.get(value)
-            step = _node_step(node, self._origins)
+            node = self._producers.get(value)
+            step = _node_quantization_step(node, self._producers)
             value = None if node is None else _value_source(node, value)
         return step
 
 
-def integer_step(data: Any) -> float:
+def byte_integer_step(data: Any) -> float:
     """1 for integers of at most eight bits, which only quantised values have."""
     dtype = np.asarray(data).dtype if not isinstance(data, list | tuple) else np.dtype(bool)
     is_8_bit = dtype.itemsize == 1 and (dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name))
@@ -60,7 +60,7 @@ def is_within_step(difference: float, step: float) -> bool:
     return 0 < difference <= step * (1 + _SCALE_ROUNDING_SLACK)
 
 
-def _node_step(node: Node | None, origins: ProducerMap) -> float:
+def _node_quantization_step(node: Node | None, origins: ProducerMap) -> float:
     if isinstance(node, Operation) and node.op_type == "DequantizeLinear":
         return abs(float(origins.constant_scalar(node.inputs[1]) or 0))
     if isinstance(node, Operation) and node.op_type == "FakeQuantize":
@@ -79,7 +79,7 @@ def _value_source(node: Node, value: Value) -> Value | None:
     return node.inputs[0] if node.op_type in _VALUE_PRESERVING and not node.is_custom_operator and node.inputs else None
 
 
-def compared_value(loop: Loop | None, role: str, name: str, iteration: int | None) -> Value | None:
+def graph_value_by_role(loop: Loop | None, role: str, name: str, iteration: int | None) -> Value | None:
     """The model's value behind a compared value of a loop, by role and name."""
     if loop is None:
         return None

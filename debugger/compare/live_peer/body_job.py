@@ -23,7 +23,7 @@ from ....runtime.graph import (
     nodes_in_file,
 )
 from ....runtime.ops.registry import is_random
-from ...peers.jobs import IrBodyJob, Job, variable_input
+from ...peers.jobs import IrBodyJob, Job, variable_input_name
 from .model_job import ir_file_job, operation_outputs, request_variables
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BodyJob:
     outputs: Sequence[Value]
 
 
-def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
+def values_fed_to_body(loop: Loop) -> tuple[list[Value], list[Value]]:
     """Values that a body needs from outside an iteration: its parameters and its captures that are not constants.
 
     The second list holds results of random operators, which are fed to a peer.
@@ -96,14 +96,14 @@ class BodyJobBuilder:
 
     def _build_onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         from ....runtime.graph import OptionalType, SequenceType, TensorType
-        from ...peers.onnx_writer import body_as_model, make_onnx_job, runtime_type
+        from ...peers.onnx_writer import body_as_model, make_onnx_job, type_of_data
 
         types: dict[Value, ValueType] = {}
         for value, data in feeds.items():
             if isinstance(value.type, OptionalType):
                 types[value] = value.type
             elif isinstance(data, list | tuple):
-                types[value] = value.type if isinstance(value.type, SequenceType) else runtime_type(data)
+                types[value] = value.type if isinstance(value.type, SequenceType) else type_of_data(data)
             else:
                 shape = self._shapes[value]
                 types[value] = TensorType(np.asarray(data).dtype, None if shape is None else tuple(shape))
@@ -175,7 +175,7 @@ class RequestJobBuilder:
         count = len(graph.outputs) - len(variables)
         kept = [] if everything else [item.state for item in variables]
         inputs = {port.inner: str(k) for k, port in enumerate(_request_ports(self._loop, self._model))}
-        inputs |= {item.state: variable_input(item.name) for item in variables}
+        inputs |= {item.state: variable_input_name(item.name) for item in variables}
         return BodyJob(job, inputs, [*body.outputs[:count], *extra, *kept])
 
 

@@ -33,7 +33,7 @@ from ...portability.check import match_loop_rules
 from ...portability.operator_rules import computes_integers_in_float
 from ...portability.rule_context import unread_parameters
 from ...session.boundary import Boundary
-from ..causes.bisect_main_graph import localize_before_loops
+from ..causes.bisect_main_graph import localize_difference_before_loops
 from ..causes.quantization_tie_rounding import QuantizationSteps
 from ..proof.intervention import MAX_RERUNS, Reruns
 from ..report.findings import Comparison, Difference, DivergenceReason, PeerFailure, Verdict
@@ -88,7 +88,7 @@ class FreeRun:
             result.failures.append(PeerFailure(failure_kind, "the whole model", error.text, tuple(matching)))
             return result
         if loaded is not None:
-            result.self_difference = self._self_difference(loaded)
+            result.self_difference = self._find_peer_self_difference(loaded)
             loaded.close()
         if self.options.loops:
             self._results = []
@@ -99,7 +99,7 @@ class FreeRun:
             if loop.trips is not None:
                 # The peer does not report why it stopped.
                 loop.trips.right_ended = None
-                observed = _observed_rules(profile.loops[loop.left], loop.trips.right, peer.name)
+                observed = _ignored_condition_reasons(profile.loops[loop.left], loop.trips.right, peer.name)
                 loop.trips.reasons = observed or loop.trips.reasons
         self._compare_outputs()
         note_uncomputed_outputs(result, side.graph, side.label)
@@ -112,7 +112,7 @@ class FreeRun:
             self._find_deviation(Reruns(side, side.most_iterations + 1, seconds, self.options.on_tick))
         if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
             paths = {path: info.loop for path, info in profile.loops.items()}
-            localize_before_loops(result, side, self._feeds, peer, self.options, paths)
+            localize_difference_before_loops(result, side, self._feeds, peer, self.options, paths)
         return result
 
     def _job(self) -> Job | None:
@@ -122,7 +122,7 @@ class FreeRun:
         trips = {loop.trip_count.name for loop in loops(side.model.graph) if loop.trip_count is not None}
         for name, value in (*side.inputs.items(), *(side.outputs or {}).items()):
             if name not in trips:
-                profile.add_values({name: _as_arrays(value)}, MAIN)
+                profile.record_integer_magnitudes({name: _as_arrays(value)}, MAIN)
         unsupported = _unsupported_input(side, peer)
         if side.outputs is None:
             obstacle = "ours was ended by the limit of iterations"
@@ -143,7 +143,7 @@ class FreeRun:
         """What may make the runs differ."""
         graph, profile = self.side.model.graph, self.profile
         reasons = [reason for path in profile.loops for reason in self.side.reasons(path)]
-        reasons += [reason for info in profile.loops.values() for reason in rules_of_profile(info)]
+        reasons += [reason for info in profile.loops.values() for reason in reasons_from_profile(info)]
         reasons += [DivergenceReason(match.rule, match.text) for match in match_loop_rules(graph)]
         if profile.first_rounded_value is not None and any(map(computes_integers_in_float, walk(graph))):
             name, location = profile.first_rounded_value
@@ -175,7 +175,7 @@ class FreeRun:
         if deviation is not None:
             deviation.record_in(self.result)
 
-    def _self_difference(self, loaded: LoadedModel) -> Difference | None:
+    def _find_peer_self_difference(self, loaded: LoadedModel) -> Difference | None:
         """The first differing output that also differs between two runs of the peer. Not for models with variables,
         whose runs continue the previous one."""
         side, tolerance = self.side, self.options.tolerance
@@ -200,14 +200,14 @@ class FreeRun:
             delta = compare(a, b, self.options.tolerance)
             self.result.compared_outputs += 1
             if delta.kind:
-                step = steps.output_step(name, a)
+                step = steps.output_quantization_step(name, a)
                 self.result.outputs.append(Difference("output", name, name, delta, left=a, right=b, step=step))
 
     def _compare_trajectories(self) -> Comparison | None:
         """Compare carried values of the outermost loops; None if the peer cannot return them. The outputs of requests
         are compared request by request."""
         side, peer, profile = self.side, self.peer, self.profile
-        requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = self._values_to_follow()
+        requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]] = self._values_to_trace()
         if not requested:
             return None
         scans = self._peer_outputs(self._results) if side.model.graph.is_over_requests else {}
@@ -231,7 +231,7 @@ class FreeRun:
         own_side = _OutermostLoopSide(side, [path for _, path in paths], bool(scans))
         return compare_sides(own_side, peer_side, ComparisonOptions(self.options.tolerance), "free", peer.name)
 
-    def _values_to_follow(self) -> dict[Loop, list[tuple[Value, TensorType]]]:
+    def _values_to_trace(self) -> dict[Loop, list[tuple[Value, TensorType]]]:
         """The values to trace: of loops of the main graph, values of constant type within the memory limit."""
         graph, chosen = self.side.model.graph, set(self.options.loops)
         values_by_loop: dict[Loop, list[tuple[Value, TensorType]]] = {}
@@ -298,7 +298,7 @@ def peer_feeds(side: ModelSide) -> dict[str, Any]:
     return feeds
 
 
-def _observed_rules(profile: LoopProfile, trips: int, peer: str) -> list[DivergenceReason]:
+def _ignored_condition_reasons(profile: LoopProfile, trips: int, peer: str) -> list[DivergenceReason]:
     """The rule that the observed trip count indicates."""
     condition = profile.loop.ignored_condition
     if condition is None or profile.first_ignored_stop is None or profile.first_ignored_stop + 1 != trips:
@@ -310,7 +310,7 @@ def _observed_rules(profile: LoopProfile, trips: int, peer: str) -> list[Diverge
     return [DivergenceReason("B1", text)]
 
 
-def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
+def reasons_from_profile(profile: LoopProfile) -> list[DivergenceReason]:
     """Rules for what a loop did in our run: no iteration, or states that changed their shape."""
     loop = profile.loop
     if loop.system is not System.ONNX or loop.derived_from:
@@ -319,7 +319,7 @@ def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
     if loop.counted_by_slices and not profile.trips:
         text = "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory."
         reasons.append(DivergenceReason("B19", text))
-    if loop.counted_by_slices and any(_changes_shape(edge, profile) for edge in loop.back_edges):
+    if loop.counted_by_slices and any(_state_changes_shape(edge, profile) for edge in loop.back_edges):
         text = "the shape of a state changes: onnxruntime fails, and openvino returns uninitialised memory."
         reasons.append(DivergenceReason("B67", text))
     if not profile.trips and (edges := unread_parameters(loop)):
@@ -328,7 +328,7 @@ def rules_of_profile(profile: LoopProfile) -> list[DivergenceReason]:
     return reasons
 
 
-def _changes_shape(edge: BackEdge, profile: LoopProfile) -> bool:
+def _state_changes_shape(edge: BackEdge, profile: LoopProfile) -> bool:
     """Whether a numeric state had several shapes."""
     first = profile.initial_types.get(edge.result)
     return first is not None and edge.result in profile.types and profile.types[edge.result] != first

@@ -32,13 +32,13 @@ from ..report.findings import (
     LoopFindings,
     PeerFailure,
 )
-from ..report.runtime_differences import extreme_reasons, reasons_predicting
+from ..report.runtime_differences import extreme_value_reasons, reasons_predicting
 from ..running.boundary_merge import ComparisonOptions
 from ..running.runtime_deviations import has_dynamic_shape
 from ..running.sides import ModelSide
 from ..running.value_comparison import compare
 from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
-from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, fed_values
+from .body_job import BodyJob, BodyJobBuilder, RequestJobBuilder, values_fed_to_body
 from .peer_run_profile import RunProfile, exceeds_int32, is_float64, unsupported_value_kind
 from .saturating_byte_sums import saturation_reasons
 
@@ -49,7 +49,7 @@ class _LockstepLoop:
 
     findings: LoopFindings
     body: BodyJobBuilder | RequestJobBuilder
-    fed_values: list[Value]
+    values_fed_to_body: list[Value]
     random_values: list[Value]
     body_job: BodyJob | None = None
     loaded: LoadedModel | None = None
@@ -79,7 +79,7 @@ class Lockstep:
         self._tolerance = replace(tolerance, float64_as_float32=True) if self._is_openvino else tolerance
 
     @cached_property
-    def _alignment(self) -> SelfAlignment:
+    def _self_alignment(self) -> SelfAlignment:
         return SelfAlignment(self.side.model.graph)
 
     def run(self) -> Comparison:
@@ -115,7 +115,7 @@ class Lockstep:
             self.result.loops.append(findings)
             is_requests = self.side.model.graph.is_over_requests and plan.loop in self.side.model.graph.nodes
             body = RequestJobBuilder(self.side) if is_requests else BodyJobBuilder(self.side, plan.loop)
-            state = _LockstepLoop(findings, body, *fed_values(plan.loop))
+            state = _LockstepLoop(findings, body, *values_fed_to_body(plan.loop))
             self._loops[plan.index] = state
         if state.given_up:
             return
@@ -124,7 +124,7 @@ class Lockstep:
         else:
             self._enter_loop(state, plan, frame)
         if frame.stopped_by is None and not state.given_up:
-            state.feeds = self._feeds(state, plan, frame)
+            state.feeds = self._make_iteration_feeds(state, plan, frame)
 
     def _enter_loop(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> None:
         loop, engine = plan.loop, frame_reader(frame).engine
@@ -137,11 +137,11 @@ class Lockstep:
         }
         slots = engine.plan.slot_of
         state.invariant_feeds = {
-            value: engine.value(slots[value]) for value in state.fed_values if value not in varying
+            value: engine.value(slots[value]) for value in state.values_fed_to_body if value not in varying
         }
         state.invariants_held = False
 
-    def _feeds(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
+    def _make_iteration_feeds(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
         loop, engine = plan.loop, frame_reader(frame).engine
         feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
         feeds.update(
@@ -225,9 +225,9 @@ class Lockstep:
             held = {value: data for value, data in state.invariant_feeds.items() if value in body_job.inputs}
             state.loaded.hold({body_job.inputs[value]: data for value, data in held.items()})
             state.invariants_held = True
-        return self._run_loaded(state, feeds)
+        return self._run_loaded_job(state, feeds)
 
-    def _run_loaded(self, state: _LockstepLoop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
+    def _run_loaded_job(self, state: _LockstepLoop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
         body_job, loaded = state.body_job, state.loaded
         assert body_job is not None and loaded is not None
         omitted = {*state.invariant_feeds, *state.unset}
@@ -261,7 +261,7 @@ class Lockstep:
             delta = compare(our_value, peer_value, self._tolerance)
             differences.add(delta)
             if delta.kind:
-                step = self._quantization_steps.value_step(value, our_value)
+                step = self._quantization_steps.value_quantization_step(value, our_value)
                 difference = Difference(
                     role, name, name, delta, plan.path, frame.entry, iteration, our_value, peer_value, step=step
                 )
@@ -271,7 +271,7 @@ class Lockstep:
         if differences.beyond_tolerance and findings.cause is None and findings.differing_iterations == 1:
             self._find_self_difference(state, feeds, dict(outputs))
             if is_request:
-                self._find_lost_variables(state, dict(outputs), own_results)
+                self._report_lost_variables(state, dict(outputs), own_results)
             if findings.cause is None:
                 self._find_cause(state, plan, frame, feeds)
 
@@ -280,7 +280,7 @@ class Lockstep:
     ) -> None:
         """Run the peer again for a differing iteration, to find out whether it differs from itself."""
         try:
-            second_run = self._run_loaded(state, feeds)
+            second_run = self._run_loaded_job(state, feeds)
         except PeerError:
             return
         first = state.findings.first
@@ -294,7 +294,7 @@ class Lockstep:
 
     # -- cause of the first difference
 
-    def _find_lost_variables(
+    def _report_lost_variables(
         self, state: _LockstepLoop, outputs: Mapping[Value, Any], own_results: Mapping[Value, tuple[str, str, Any]]
     ) -> None:
         """Rule B80, if a variable of dynamic shape does not keep what a request assigns to it."""
@@ -330,12 +330,12 @@ class Lockstep:
         peer_reader = DictReader({**peer_values, **feeds})
         first = state.findings.first
         assert first is not None
-        tracer = DifferenceTracer(self._alignment, our_reader, peer_reader, self._tolerance, first)
+        tracer = DifferenceTracer(self._self_alignment, our_reader, peer_reader, self._tolerance, first)
         for value in plan.loop.body.outputs:
             cause = tracer.find_cause(value, value)
             if cause is not None:
                 state.findings.cause = cause
-                reasons = saturation_reasons(cause.node) + extreme_reasons(cause.node)
+                reasons = saturation_reasons(cause.node) + extreme_value_reasons(cause.node)
                 self.result.reasons += reasons_predicting(reasons, "values", self._peer.name)
                 return
         self.result.add_note(

@@ -67,7 +67,7 @@ def main_graph_job(side: ModelSide, values: Sequence[Value], taken_branches: Map
     model = side.model
     if model.graph.system is not System.OPENVINO:
         return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken_branches, side.scratch), plain=True)
-    outputs = _node_outputs(nodes_in_file(model.graph))
+    outputs = _output_locations(nodes_in_file(model.graph))
     return replace(ir_file_job(model), values=[outputs[value] for value in values])
 
 
@@ -81,7 +81,7 @@ def unavailable_values(side: ModelSide) -> set[Value]:
     if graph.system is System.OPENVINO:
         return {value for node in graph.nodes for value in node.outputs if value is not None and _is_assign(node)}
     if graph.system is System.TENSORRT:
-        return set(_node_outputs(graph.nodes)) - set(_node_outputs(_as_onnx(graph).nodes))
+        return set(_output_locations(graph.nodes)) - set(_output_locations(_as_onnx(graph).nodes))
     return set()
 
 
@@ -117,7 +117,9 @@ def request_variables(graph: Graph) -> list[RequestVariable]:
 def operation_outputs(graph: Graph) -> dict[Value, tuple[str, int]]:
     """For each value, the name of the node without subgraphs that computes it, and the output index. Nodes with
     subgraphs may have extra outputs for variables that the file lacks."""
-    return _node_outputs(node for node in nodes_in_file(graph) if isinstance(node, Operation) and not _is_assign(node))
+    return _output_locations(
+        node for node in nodes_in_file(graph) if isinstance(node, Operation) and not _is_assign(node)
+    )
 
 
 def _is_assign(node: Node) -> bool:
@@ -125,7 +127,7 @@ def _is_assign(node: Node) -> bool:
     return node.op_type == "Assign"
 
 
-def _node_outputs(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
+def _output_locations(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
     return {value: (node.name, k) for node in nodes for k, value in enumerate(node.outputs) if value is not None}
 
 

@@ -104,9 +104,9 @@ def compare_with_peer(
     try:
         result = run.run()
     except ExecutionError as error:
-        raise _with_peer_outcome(error, side, peer) from error
+        raise _add_peer_outcome(error, side, peer) from error
     if isinstance(result.error, ExecutionError):
-        result.error = _with_peer_outcome(result.error, side, peer)
+        result.error = _add_peer_outcome(result.error, side, peer)
     comparisons = [result] if lockstep else []
     random_node = next((node.name for node in walk(model.graph) if is_random(node, model.graph.system)), None)
     if result.error is not None:
@@ -171,7 +171,7 @@ def _explain_by_rounding(
         lockstep.demonstration = next(iter(shown), None)
 
 
-def _with_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:
+def _add_peer_outcome(error: ExecutionError, side: ModelSide, peer: Peer) -> ExecutionError:
     """Our error with the peer's result, which tells a fault of the model from a fault of ours."""
     outcome = peer_outcome_text(side, peer)
     return ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields)

@@ -57,7 +57,7 @@ class _Rewrite:
     sentences: list[str] = field(default_factory=list)
     rules: set[str] = field(default_factory=set)
 
-    def report(self, rule: str, text: str) -> None:
+    def record_change(self, rule: str, text: str) -> None:
         self.rules.add(rule)
         self.sentences.append(text)
 
@@ -112,10 +112,10 @@ def _rewrite_by_rules(rewrite: _Rewrite, rules: Sequence[_Rule]) -> Graph:
 
 def _obey_body_condition(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequence[Node] | None:
     """B1: both stop where the body's condition is false, although the loop's cond is absent."""
-    if not isinstance(node, Loop) or node.ignored_condition is None or not _has_note(node, "B1"):
+    if not isinstance(node, Loop) or node.ignored_condition is None or not _has_rule_note(node, "B1"):
         return None
     name = node.ignored_condition.name
-    rewrite.report("B1", f"loop '{node.name}' stops once '{name}' is false, although the loop's cond is absent")
+    rewrite.record_change("B1", f"loop '{node.name}' stops once '{name}' is false, although the loop's cond is absent")
     node.condition, node.ignored_condition = node.ignored_condition, None
     return [_remove_rule_notes(node, "B1")]
 
@@ -142,7 +142,7 @@ def _alias_iteration_number_rows(rewrite: _Rewrite, graph: Graph, node: Node) ->
             Operation(f"{node.name}_expand", "Expand", "", version, [count, count], [outer]),
         ]
         text = f"all rows of '{outer.name}' are the number of iterations: loop '{node.name}' counts on in place"
-        rewrite.report("B7", text)
+        rewrite.record_change("B7", text)
     return [_remove_rule_notes(node, "B7"), *added]
 
 
@@ -158,9 +158,9 @@ def _count_trips_in_32_bits(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequ
     if number is not None:
         if number >= 0:
             return None
-        rewrite.report("B14", f"loop '{node.name}' has no limit: its trip count is {number}")
+        rewrite.record_change("B14", f"loop '{node.name}' has no limit: its trip count is {number}")
         return [_with_trip_count(node, None)]
-    rewrite.report("B15", f"loop '{node.name}' takes its trip count in 32 bits, and a negative one for no limit")
+    rewrite.record_change("B15", f"loop '{node.name}' takes its trip count in 32 bits, and a negative one for no limit")
     rewrite.rules.add("B14")
     shape = count.type.shape if isinstance(count.type, TensorType) else None
     narrow, widened, negative, limited = (
@@ -201,7 +201,7 @@ def _softmax_along_one_axis(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequ
     dims = len(kind.shape) if isinstance(kind, TensorType) and kind.shape is not None else None
     if dims is not None and axis % dims == dims - 1:
         return None
-    rewrite.report("B35", f"{node.describe()} is along axis {axis} alone")
+    rewrite.record_change("B35", f"{node.describe()} is along axis {axis} alone")
     changed = copy.copy(node)
     changed.version, changed.attributes = 13, {**node.attributes, "axis": axis}
     return [changed]
@@ -209,9 +209,9 @@ def _softmax_along_one_axis(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequ
 
 def _ignore_loop_direction(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequence[Node] | None:
     """B34: OpenVINO fuses a backwards loop with one cell to a sequence that it reads forward."""
-    if not isinstance(node, Loop) or not _has_note(node, "B34"):
+    if not isinstance(node, Loop) or not _has_rule_note(node, "B34"):
         return None
-    rewrite.report("B34", f"loop '{node.name}' reads its sliced inputs forward")
+    rewrite.record_change("B34", f"loop '{node.name}' reads its sliced inputs forward")
     node.sliced_inputs = [
         replace(port, start=0, end=-1, stride=-port.stride) if port.stride < 0 else port for port in node.sliced_inputs
     ]
@@ -226,7 +226,7 @@ def _ignore_edge_into_sliced_input(rewrite: _Rewrite, graph: Graph, node: Node) 
     if not slices or node.system is not System.OPENVINO:
         return None
     for edge, port in slices.items():
-        rewrite.report("B39", f"loop '{node.name}' reads a part of '{port.outer.name}' in every iteration")
+        rewrite.record_change("B39", f"loop '{node.name}' reads a part of '{port.outer.name}' in every iteration")
         node.last_values = [replace(last, edge=None) if last.edge is edge else last for last in node.last_values]
     node.back_edges = [edge for edge in node.back_edges if edge not in slices]
     node.sliced_inputs = [*node.sliced_inputs, *slices.values()]
@@ -241,7 +241,7 @@ def _truncate_integer_quotients(rewrite: _Rewrite, graph: Graph, node: Node) -> 
     is_integer = isinstance(kind, TensorType) and kind.dtype is not None and kind.dtype.kind == "i"
     if not is_integer or node.attributes.get("m_pythondiv", "true") == "false":
         return None
-    rewrite.report("", f"{node.describe()} truncates")
+    rewrite.record_change("", f"{node.describe()} truncates")
     changed = copy.copy(node)
     changed.attributes = {**node.attributes, "m_pythondiv": "false"}
     return [changed]
@@ -251,7 +251,7 @@ def _saturate_byte_sums(rewrite: _Rewrite, graph: Graph, node: Node) -> Sequence
     """B33: onnxruntime on a processor without VNNI adds pairs of products of u8 and s8 in 16 bits."""
     if not isinstance(node, Operation) or not is_byte_product(node):
         return None
-    rewrite.report("B33", f"{node.describe()} adds pairs of products of u8 and s8 in 16 bits, which saturate")
+    rewrite.record_change("B33", f"{node.describe()} adds pairs of products of u8 and s8 in 16 bits, which saturate")
     return [with_saturating_sums(node)]
 
 
@@ -276,7 +276,7 @@ _RULES: dict[str, tuple[_Rule, ...]] = {
 }
 
 
-def _has_note(loop: Loop, rule: str) -> bool:
+def _has_rule_note(loop: Loop, rule: str) -> bool:
     return any(getattr(note, "rule", "") == rule for note in loop.notes)
 
 

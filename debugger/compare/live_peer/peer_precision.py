@@ -9,7 +9,7 @@ import numpy as np
 from ....runtime.graph import Graph, Note, walk
 from ...peers.jobs import PRECISION_OPTION
 from ...peers.process import Peer
-from ..alignment.numeric_types import conversion_dtype, float_types
+from ..alignment.numeric_types import conversion_dtype, float_type_names
 from ..report.findings import Cause, Comparison, Demonstration, DivergenceReason
 from ..running.runtime_deviations import FoundDeviation
 from ..running.value_comparison import Tolerance
@@ -32,7 +32,7 @@ def usual_precision(peer: Peer, graph: Graph) -> str:
     if peer.name == "onnxruntime":
         return default_byte_sum_text(peer, graph)
     is_exact = peer.configuration.get(PRECISION_OPTION) == "f32"
-    return peer.usual_precision if is_exact and float_types(graph) else ""
+    return peer.usual_precision if is_exact and float_type_names(graph) else ""
 
 
 def record_precision_cause(comparison: Comparison, peer: Peer, precision: str) -> None:
@@ -49,7 +49,7 @@ def record_precision_cause(comparison: Comparison, peer: Peer, precision: str) -
 
 def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, Note | None]:
     """The tolerance for OpenVINO's arithmetic on a model, and a note if it is changed."""
-    if "float16" not in float_types(graph) and all(conversion_dtype(node) != np.float16 for node in walk(graph)):
+    if "float16" not in float_type_names(graph) and all(conversion_dtype(node) != np.float16 for node in walk(graph)):
         return tolerance, None
     note = Note(
         "B42",

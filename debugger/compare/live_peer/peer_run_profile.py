@@ -44,12 +44,12 @@ class RunProfile:
     #: The same of integers that float32 rounds.
     first_rounded_value: tuple[str, str] | None = None
 
-    def add_values(self, values: Mapping[str, Any], location: str) -> None:
+    def record_integer_magnitudes(self, values: Mapping[str, Any], location: str) -> None:
         """Record how large integers are."""
         for name, value in values.items():
             if self.first_wide_value is None and exceeds_int32(value):
                 self.first_wide_value = name, location
-            if self.first_rounded_value is None and _largest_integer(value) > _MAX_FLOAT32_INTEGER:
+            if self.first_rounded_value is None and _largest_integer_magnitude(value) > _MAX_FLOAT32_INTEGER:
                 self.first_rounded_value = name, location
 
     def add_boundary(self, frame: Frame) -> None:
@@ -59,7 +59,7 @@ class RunProfile:
         profile = self.loops.setdefault(frame.path, LoopProfile(loop))
         profile.trips = frame.iteration
         carried = frame.carried
-        self.add_values(carried, f"{frame.path}, iteration {frame.iteration}")
+        self.record_integer_magnitudes(carried, f"{frame.path}, iteration {frame.iteration}")
         if not frame.iteration:
             for edge in loop.back_edges:
                 profile.initial_types[edge.result] = _tensor_type(carried[edge.param.name])
@@ -95,7 +95,7 @@ def exceeds_int32(value: Any) -> bool:
     return bool(value.max() > _INT32.max or value.min() < _INT32.min)
 
 
-def _largest_integer(value: Any) -> int:
+def _largest_integer_magnitude(value: Any) -> int:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or not value.size:
         return 0
     return max(abs(int(value.min())), abs(int(value.max())))

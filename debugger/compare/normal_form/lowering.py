@@ -32,7 +32,7 @@ from .operator_normalization import (
     constant_as_attribute,
     hashable_attribute,
 )
-from .rules import BOOLEAN, cast_dtype, infer_shape, is_static, rules_for
+from .rules import BOOLEAN, cast_target_dtype, infer_shape, is_static, rules_for
 from .terms import LoopPortTerms, LoweredGraph, Shape, Term
 
 #: The most rules that are applied to one term.
@@ -82,12 +82,12 @@ class _Lowering:
         for inner in (inner for node in walk(graph) for _, inner in bodies(node)):
             self.lowered.opened.update(inner.expanded_from)
         for position, value in enumerate(graph.inputs):
-            self._leaf("input", value, graph, position)
+            self._add_leaf_term("input", value, graph, position)
         self._lower_graph(graph, 0)
 
     # -- for the rules
 
-    def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
+    def add_derived_term(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
         """A term that is computed on the way to ``source``."""
         hashable = sorted((name, hashable_attribute(value)) for name, value in attributes.items())
         term = Term(operator, tuple(operands), tuple(hashable), 0, source.node, None, source.scope, dtype=source.dtype)
@@ -108,7 +108,7 @@ class _Lowering:
         inner = operand.attribute("perm") if operand.operator == "Transpose" else None
         if inner == perm and operand.operands[0] is not None:
             return operand.operands[0]
-        return self.derive(source, "Transpose", [operand], perm=perm)
+        return self.add_derived_term(source, "Transpose", [operand], perm=perm)
 
     def note_quantized_weight(self, weight: Term) -> None:
         """Record that a constant holds a weight in 8 bits."""
@@ -144,20 +144,22 @@ class _Lowering:
                 term.dtype, term.shape = data.dtype, data.shape
             else:
                 term.dtype, term.shape = _declared_type(value)
-            self._add(value, term)
+            self._add_term(value, term)
         return self.lowered.by_value[value]
 
     def _optional_term(self, value: Value | None) -> Term | None:
         return None if value is None else self._term_of_value(value)
 
-    def _add(self, value: Value, term: Term) -> None:
+    def _add_term(self, value: Value, term: Term) -> None:
         self.lowered.by_value[value] = term
         self.lowered.terms.append(term)
 
-    def _leaf(self, operator: str, value: Value, scope: Graph, port: Any, operands: Sequence[Term] = ()) -> Term:
+    def _add_leaf_term(
+        self, operator: str, value: Value, scope: Graph, port: Any, operands: Sequence[Term] = ()
+    ) -> Term:
         dtype, shape = _declared_type(value)
         term = Term(operator, tuple(operands), value=value, scope=scope, port=port, dtype=dtype, shape=shape)
-        self._add(value, term)
+        self._add_term(value, term)
         return term
 
     # -- nodes
@@ -194,7 +196,7 @@ class _Lowering:
                 shape = np.array(operands[0].shape, np.int64)
                 self.lowered.declared.folded[value] = shape[attributes.get("start", 0) : attributes.get("end")]
             self.lowered.written[value] = term
-            self.lowered.by_value[value] = self._simplify(term, value)
+            self.lowered.by_value[value] = self._apply_rules(term, value)
 
     def _set_type(self, term: Term, operands: Sequence[Term | None], attributes: dict[str, Any]) -> None:
         assert term.value is not None
@@ -210,7 +212,7 @@ class _Lowering:
             if term.operator in BOOLEAN:
                 term.dtype = np.dtype(bool)
             elif term.operator == "Cast":
-                term.dtype = cast_dtype(term)
+                term.dtype = cast_target_dtype(term)
             elif term.operator == "Shape":
                 term.dtype = np.dtype(np.int64)
             elif term.operator == "Where":
@@ -218,7 +220,7 @@ class _Lowering:
             elif infer_shape(term.operator, operands, attributes) is not None:
                 term.dtype = None if first is None else first.dtype
 
-    def _simplify(self, term: Term, value: Value) -> Term:
+    def _apply_rules(self, term: Term, value: Value) -> Term:
         """Apply rules until none applies; the term of an existing value is taken over."""
         source = term
         for _ in range(_MAX_REWRITES):
@@ -246,7 +248,7 @@ class _Lowering:
                 port = tuple(results[k] for results in branches)
                 term = Term("If", (condition,), (), k, node, value, scope, port=port)
                 term.dtype, term.shape = _declared_type(value)
-                self._add(value, term)
+                self._add_term(value, term)
 
     def _lower_loop(self, loop: Loop, scope: Graph, depth: int) -> None:
         terms = LoopPortTerms(
@@ -260,17 +262,19 @@ class _Lowering:
         for edge in loop.back_edges:
             outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
             initials[edge] = self._term_of_value(outer)
-            terms.params[edge] = self._leaf("carried", edge.param, body, edge)
+            terms.params[edge] = self._add_leaf_term("carried", edge.param, body, edge)
             if terms.params[edge].dtype is None:
                 terms.params[edge].dtype = initials[edge].dtype
         terms.initials = initials
         for port in loop.sliced_inputs:
             if port.inner not in self.lowered.by_value:
-                terms.slices[port] = self._leaf("slice", port.inner, body, port, [self._term_of_value(port.outer)])
+                terms.slices[port] = self._add_leaf_term(
+                    "slice", port.inner, body, port, [self._term_of_value(port.outer)]
+                )
         if loop.iteration is not None and loop.iteration not in self.lowered.by_value:
-            self._leaf("iteration", loop.iteration, body, depth)
+            self._add_leaf_term("iteration", loop.iteration, body, depth)
         if loop.condition_input is not None and loop.condition_input not in self.lowered.by_value:
-            terms.condition_input = self._leaf("condition input", loop.condition_input, body, loop)
+            terms.condition_input = self._add_leaf_term("condition input", loop.condition_input, body, loop)
         self._lower_graph(body, depth + 1)
         terms.results = {edge: self._term_of_value(edge.result) for edge in loop.back_edges}
         condition = loop.condition or loop.ignored_condition
@@ -283,13 +287,13 @@ class _Lowering:
                 term.dtype = terms.inner[item].dtype if term.dtype is None else term.dtype
                 if term.shape is None:
                     inner = terms.inner[item].shape
-                    term.shape = _collected_shape(item, inner) if isinstance(item, ScanOutput) else inner
+                    term.shape = _scan_output_shape(item, inner) if isinstance(item, ScanOutput) else inner
                 term.operands = (terms.inner[item],)
                 terms.outer[item] = term
-                self._add(item.outer, term)
+                self._add_term(item.outer, term)
 
 
-def _collected_shape(scan: ScanOutput, shape: Shape | None) -> Shape | None:
+def _scan_output_shape(scan: ScanOutput, shape: Shape | None) -> Shape | None:
     """The shape of a scan output by that of its elements; its length is unknown."""
     if shape is None:
         return None

@@ -78,7 +78,7 @@ def attributes_without_defaults(node: Operation, system: System) -> Mapping[str,
         with contextlib.suppress(LoopdbgError):
             # Resolved: attributes of an IR are strings.
             attributes = resolve(node, system).keywords or attributes
-    defaults = {} if system is System.OPENVINO else _onnx_defaults(node.op_type, node.domain, node.version)
+    defaults = {} if system is System.OPENVINO else _onnx_attribute_defaults(node.op_type, node.domain, node.version)
     hashable = {name: hashable_attribute(value) for name, value in attributes.items()}
     return {
         name: value
@@ -116,11 +116,11 @@ def digest(data: Array) -> Hashable:
     if data.dtype == object:
         return repr(data.tolist())
     return hashlib.blake2b(
-        np.ascontiguousarray(canonical_dtype(data)).reshape(-1).view(np.uint8).data, digest_size=16
+        np.ascontiguousarray(cast_to_canonical_dtype(data)).reshape(-1).view(np.uint8).data, digest_size=16
     ).digest()
 
 
-def canonical_dtype(data: Array) -> Array:
+def cast_to_canonical_dtype(data: Array) -> Array:
     """Convert to the canonical wide type: integers to int64, floats to float32, or float64 if needed."""
     kind = data.dtype.kind
     if kind in "iu" and data.dtype.itemsize < 8:
@@ -135,7 +135,7 @@ def canonical_dtype(data: Array) -> Array:
 
 
 @cache
-def _onnx_defaults(op_type: str, domain: str, version: int) -> Mapping[str, Hashable]:
+def _onnx_attribute_defaults(op_type: str, domain: str, version: int) -> Mapping[str, Hashable]:
     import onnx
 
     try:

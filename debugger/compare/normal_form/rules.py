@@ -31,7 +31,7 @@ class TermBuilder(Protocol):
     #: One of the models is the other one, quantised to 8 bits.
     is_quantized: bool
 
-    def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
+    def add_derived_term(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
         """A term that is computed on the way to ``source``."""
 
     def constant(self, source: Term, data: Array) -> Term:
@@ -56,21 +56,21 @@ class Rule:
     exactness: str = "bit-exact"
 
 
-def _operand(term: Term, k: int = 0) -> Term | None:
+def _operand_at(term: Term, k: int = 0) -> Term | None:
     return term.operands[k] if k < len(term.operands) else None
 
 
-def _only_operand(builder: TermBuilder, term: Term) -> Term | None:
+def _replace_by_only_operand(builder: TermBuilder, term: Term) -> Term | None:
     return term.operands[0] if len(term.operands) == 1 else None
 
 
 def _simplify_dropout(builder: TermBuilder, term: Term) -> Term | None:
     """Dropout outside of training gives its input."""
-    trains = _operand(term, 1) is not None or _operand(term, 2) is not None
-    return None if term.index or trains else _operand(term)
+    trains = _operand_at(term, 1) is not None or _operand_at(term, 2) is not None
+    return None if term.index or trains else _operand_at(term)
 
 
-def cast_dtype(term: Term) -> np.dtype[Any] | None:
+def cast_target_dtype(term: Term) -> np.dtype[Any] | None:
     """The dtype that a conversion gives; None if unknown."""
     to = term.attribute("to", term.attribute("destination_type"))
     try:
@@ -86,8 +86,8 @@ def is_float(dtype: Any) -> bool:
     return dtype is not None and dtype.name.startswith(("float", "bfloat"))
 
 
-def _cast(builder: TermBuilder, term: Term) -> Term | None:
-    operand, dtype = _operand(term), cast_dtype(term)
+def _remove_cast(builder: TermBuilder, term: Term) -> Term | None:
+    operand, dtype = _operand_at(term), cast_target_dtype(term)
     if operand is None or operand.dtype is None or dtype is None:
         return None  # to NumPy a dtype of None is float64
     if operand.dtype == dtype:
@@ -105,8 +105,8 @@ def is_static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
 RESHAPES = frozenset({"Reshape", "Shuffle", "Squeeze", "Unsqueeze", "Flatten"})
 
 
-def _reshape(builder: TermBuilder, term: Term) -> Term | None:
-    operand = _operand(term)
+def _simplify_reshape(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
     if operand is None:
         return None
     if builder.across_systems:
@@ -120,16 +120,18 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
         if operand.operator == "Reshape" and operand.operands[0] is not None:
             operand = operand.operands[0]
             return (
-                operand if operand.shape == term.shape else builder.derive(term, "Reshape", [operand], shape=term.shape)
+                operand
+                if operand.shape == term.shape
+                else builder.add_derived_term(term, "Reshape", [operand], shape=term.shape)
             )
         if term.operator != "Reshape" or len(term.operands) > 1:
-            return builder.derive(term, "Reshape", [operand], shape=term.shape)
+            return builder.add_derived_term(term, "Reshape", [operand], shape=term.shape)
     return None
 
 
 def _simplify_gather_of_one(builder: TermBuilder, term: Term) -> Term | None:
     """A Gather of the one element of an axis, which converters write as a Squeeze."""
-    operand, index, axis = _operand(term), _operand(term, 1), term.attribute("axis", 0)
+    operand, index, axis = _operand_at(term), _operand_at(term, 1), term.attribute("axis", 0)
     if operand is None or operand.shape is None or index is None or index.data is None or not isinstance(axis, int):
         return None
     if index.data.size != 1 or operand.shape[axis % len(operand.shape)] != 1:
@@ -138,22 +140,22 @@ def _simplify_gather_of_one(builder: TermBuilder, term: Term) -> Term | None:
         return None  # the other model may have another index, of which OpenVINO gives 0
     if builder.across_systems or index.data.ndim == 1:
         return operand
-    return builder.derive(term, "Reshape", [operand], shape=term.shape) if is_static(term.shape) else None
+    return builder.add_derived_term(term, "Reshape", [operand], shape=term.shape) if is_static(term.shape) else None
 
 
-def _transpose(builder: TermBuilder, term: Term) -> Term | None:
-    operand, perm = _operand(term), term.attribute("perm")
+def _simplify_transpose(builder: TermBuilder, term: Term) -> Term | None:
+    operand, perm = _operand_at(term), term.attribute("perm")
     if operand is None:
         return None
     if perm is None and operand.rank is not None:
-        return builder.derive(term, "Transpose", [operand], perm=tuple(reversed(range(operand.rank))))
+        return builder.add_derived_term(term, "Transpose", [operand], perm=tuple(reversed(range(operand.rank))))
     if not isinstance(perm, tuple):
         return None
     if perm == tuple(range(len(perm))):
         return operand
     inner = operand.attribute("perm") if operand.operator == "Transpose" else None
     if isinstance(inner, tuple) and len(inner) == len(perm):
-        return builder.derive(term, "Transpose", operand.operands, perm=tuple(inner[axis] for axis in perm))
+        return builder.add_derived_term(term, "Transpose", operand.operands, perm=tuple(inner[axis] for axis in perm))
     return None
 
 
@@ -165,33 +167,33 @@ def _factors(builder: TermBuilder, term: Term, *names: str) -> list[Term | None]
     ]
 
 
-def _gemm(builder: TermBuilder, term: Term) -> Term | None:
+def _gemm_to_matmul(builder: TermBuilder, term: Term) -> Term | None:
     if len(term.operands) < 2 or None in term.operands[:2]:
         return None
     factors = _factors(builder, term, "transA", "transB")
-    bias, alpha, beta = _operand(term, 2), term.attribute("alpha", 1.0), term.attribute("beta", 1.0)
+    bias, alpha, beta = _operand_at(term, 2), term.attribute("alpha", 1.0), term.attribute("beta", 1.0)
     if alpha != 1 or (beta != 1 and bias is not None):
         # Scaled products stay as they are, with their factors in normal form.
         operands = [*factors, *([] if bias is None else [bias])]
-        return builder.derive(term, "scaled product", operands, alpha=alpha, beta=beta)
-    product = builder.derive(term, "MatMul", factors)
-    return product if bias is None else builder.derive(term, "+", [product, bias])
+        return builder.add_derived_term(term, "scaled product", operands, alpha=alpha, beta=beta)
+    product = builder.add_derived_term(term, "MatMul", factors)
+    return product if bias is None else builder.add_derived_term(term, "+", [product, bias])
 
 
-def _matmul(builder: TermBuilder, term: Term) -> Term | None:
+def _normalize_matmul(builder: TermBuilder, term: Term) -> Term | None:
     if not term.attributes:
         return None
-    return builder.derive(term, "MatMul", _factors(builder, term, "transpose_a", "transpose_b"))
+    return builder.add_derived_term(term, "MatMul", _factors(builder, term, "transpose_a", "transpose_b"))
 
 
-def _fused_matmul(builder: TermBuilder, term: Term) -> Term | None:
+def _normalize_fused_matmul(builder: TermBuilder, term: Term) -> Term | None:
     if term.attribute("alpha", 1.0) != 1 or term.attribute("transBatchA") or term.attribute("transBatchB"):
         return None
-    return builder.derive(term, "MatMul", _factors(builder, term, "transA", "transB"))
+    return builder.add_derived_term(term, "MatMul", _factors(builder, term, "transA", "transB"))
 
 
-def _split(builder: TermBuilder, term: Term) -> Term | None:
-    operand = _operand(term)
+def _split_to_slice(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
     if operand is None or operand.shape is None:
         return None
     axis, sizes, parts = term.attribute("axis", 0), term.attribute("split"), term.attribute("num_outputs")
@@ -206,15 +208,15 @@ def _split(builder: TermBuilder, term: Term) -> Term | None:
         size = -(-total // parts)
         sizes = tuple(min(size, total - k * size) for k in range(parts))
     start = sum(sizes[: term.index])
-    return builder.derive(term, "part", [operand], axis=axis, start=start, end=start + sizes[term.index])
+    return builder.add_derived_term(term, "part", [operand], axis=axis, start=start, end=start + sizes[term.index])
 
 
 #: Bounds from here on are the end of an axis.
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
-def _slice(builder: TermBuilder, term: Term) -> Term | None:
-    operand = _operand(term)
+def _normalize_slice(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
     starts, ends, axes, steps = (term.attribute(name) for name in ("starts", "ends", "axes", "steps"))
     if operand is None or operand.shape is None or len(term.operands) != 1:
         return None
@@ -223,7 +225,7 @@ def _slice(builder: TermBuilder, term: Term) -> Term | None:
     if steps is not None or any(_INT32_MAX <= end < _INT64_MAX for end in ends):
         ends = tuple(min(end, _INT64_MAX) if end < _INT32_MAX else _INT64_MAX for end in ends)
         attributes = {name: value for name, value in term.attributes if name != "steps"} | {"ends": ends}
-        return builder.derive(term, "Slice", [operand], **attributes)
+        return builder.add_derived_term(term, "Slice", [operand], **attributes)
     axes = tuple(range(len(starts))) if axes is None else axes
     if len(axes) != 1 or len(starts) != 1 or len(ends) != 1:
         return None
@@ -234,11 +236,11 @@ def _slice(builder: TermBuilder, term: Term) -> Term | None:
     start, end = (min(max(edge + total if edge < 0 else edge, 0), total) for edge in (starts[0], ends[0]))
     if (start, end) == (0, total):
         return operand
-    return builder.derive(term, "part", [operand], axis=axis, start=start, end=max(start, end))
+    return builder.add_derived_term(term, "part", [operand], axis=axis, start=start, end=max(start, end))
 
 
-def _axes_from_front(builder: TermBuilder, term: Term) -> Term | None:
-    operand = _operand(term)
+def _make_axes_nonnegative(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
     rank = None if operand is None else operand.rank
     attributes = dict(term.attributes)
     if rank is None:
@@ -251,41 +253,41 @@ def _axes_from_front(builder: TermBuilder, term: Term) -> Term | None:
             attributes[name] = tuple(sorted(axis + rank if axis < 0 else axis for axis in axes))
     if attributes == dict(term.attributes):
         return None
-    result = builder.derive(term, term.operator, term.operands, **attributes)
+    result = builder.add_derived_term(term, term.operator, term.operands, **attributes)
     result.index = term.index
     return result
 
 
-def _expand(builder: TermBuilder, term: Term) -> Term | None:
-    operand = _operand(term)
+def _remove_expand(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
     if operand is None or not is_static(term.shape):
         return None
     return operand if operand.shape == term.shape else None
 
 
-def _sum(builder: TermBuilder, term: Term) -> Term | None:
-    return builder.derive(term, "+", term.operands) if len(term.operands) == 2 else None
+def _sum_to_addition(builder: TermBuilder, term: Term) -> Term | None:
+    return builder.add_derived_term(term, "+", term.operands) if len(term.operands) == 2 else None
 
 
 def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
     """Converters write -x as x * -1, and x - 2 as x + -2."""
-    first, second = _operand(term), _operand(term, 1)
+    first, second = _operand_at(term), _operand_at(term, 1)
     if not builder.across_systems or first is None or first.is_constant:
         return None
     if term.operator == "Neg":
         dtype = np.dtype(np.float32) if first.dtype is None else first.dtype
-        return builder.derive(term, "*", [first, builder.constant(term, np.array(-1, dtype))])
+        return builder.add_derived_term(term, "*", [first, builder.constant(term, np.array(-1, dtype))])
     if second is None or second.data is None or second.data.dtype.kind not in "fi":
         return None
-    negated = builder.derive(term, "Neg", [second])
+    negated = builder.add_derived_term(term, "Neg", [second])
     negated.data, negated.dtype, negated.shape = -second.data, second.dtype, second.shape
-    return builder.derive(term, "+", [first, negated])
+    return builder.add_derived_term(term, "+", [first, negated])
 
 
 def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
     """A product with one, or a sum with the zero that leaves even the sign of a zero, gives the other operand."""
     for k, operand in enumerate(term.operands[:2] if term.data is None else ()):
-        neutral = _operand(term, 1 - k)
+        neutral = _operand_at(term, 1 - k)
         data = None if neutral is None else neutral.data
         if operand is None or data is None or data.dtype.kind not in "fiu" or (k and term.operator in "-/"):
             continue
@@ -298,11 +300,11 @@ def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
     return None
 
 
-def _negated_choice(builder: TermBuilder, term: Term) -> Term | None:
-    condition = _operand(term)
+def _simplify_negated_where(builder: TermBuilder, term: Term) -> Term | None:
+    condition = _operand_at(term)
     if condition is None or condition.operator != "Not" or len(term.operands) != 3:
         return None
-    return builder.derive(term, "Where", [condition.operands[0], term.operands[2], term.operands[1]])
+    return builder.add_derived_term(term, "Where", [condition.operands[0], term.operands[2], term.operands[1]])
 
 
 _QUANTIZERS = ("DynamicQuantizeLinear", "QuantizeLinear")
@@ -310,12 +312,12 @@ _QUANTIZERS = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 def _simplify_quantize_dequantize(builder: TermBuilder, term: Term) -> Term | None:
     """What is quantised and given back at once is the operand."""
-    operand = _operand(term)
+    operand = _operand_at(term)
     if not builder.is_quantized or operand is None:
         return None
     if term.operator == "FakeQuantize":
         return operand
-    return _operand(operand) if operand.operator in _QUANTIZERS and not operand.index else None
+    return _operand_at(operand) if operand.operator in _QUANTIZERS and not operand.index else None
 
 
 def _simplify_integer_product(builder: TermBuilder, term: Term) -> Term | None:
@@ -323,21 +325,21 @@ def _simplify_integer_product(builder: TermBuilder, term: Term) -> Term | None:
     if not builder.is_quantized:
         return None
     for cast in term.operands:
-        product = None if cast is None or cast.operator != "Cast" else _operand(cast)
+        product = None if cast is None or cast.operator != "Cast" else _operand_at(cast)
         if product is None or product.operator != "MatMulInteger":
             continue
-        factors = [_unquantized(builder, operand) for operand in product.operands[:2]]
-        result = builder.derive(term, "MatMul", factors)
+        factors = [_unquantized_operand(builder, operand) for operand in product.operands[:2]]
+        result = builder.add_derived_term(term, "MatMul", factors)
         result.node, result.value = product.node, term.value
         return result
     return None
 
 
-def _unquantized(builder: TermBuilder, operand: Term | None) -> Term | None:
+def _unquantized_operand(builder: TermBuilder, operand: Term | None) -> Term | None:
     if operand is None:
         return None
     if operand.operator in _QUANTIZERS:
-        return _operand(operand)
+        return _operand_at(operand)
     if operand.is_constant:
         builder.note_quantized_weight(operand)
     return operand
@@ -345,32 +347,40 @@ def _unquantized(builder: TermBuilder, operand: Term | None) -> Term | None:
 
 #: All rules, in the order in which they are tried.
 RULES: tuple[Rule, ...] = (
-    Rule("identity", frozenset({"Identity"}), _only_operand, "an Identity gives its input"),
+    Rule("identity", frozenset({"Identity"}), _replace_by_only_operand, "an Identity gives its input"),
     Rule("dropout", frozenset({"Dropout"}), _simplify_dropout, "a Dropout outside of training gives its input"),
     Rule(
         "single operand",
         frozenset({"Concat", "Max", "Min", "Sum", "Mean"}),
-        _only_operand,
+        _replace_by_only_operand,
         "with one operand the result is that operand",
     ),
     Rule(
-        "cast to the same dtype", frozenset({"Cast"}), _cast, "a conversion to the dtype of its input gives its input"
+        "cast to the same dtype",
+        frozenset({"Cast"}),
+        _remove_cast,
+        "a conversion to the dtype of its input gives its input",
     ),
     Rule(
         "reshape",
         RESHAPES,
-        _reshape,
+        _simplify_reshape,
         "what only changes a static shape is a Reshape to that shape, or nothing",
     ),
-    Rule("expand", frozenset({"Expand", "Broadcast"}), _expand, "an Expand to the shape of its input gives its input"),
+    Rule(
+        "expand",
+        frozenset({"Expand", "Broadcast"}),
+        _remove_expand,
+        "an Expand to the shape of its input gives its input",
+    ),
     Rule("only element", frozenset({"Gather"}), _simplify_gather_of_one, "the only element of an axis is all of it"),
-    Rule("transpose", frozenset({"Transpose"}), _transpose, "successive permutations are one"),
-    Rule("gemm", frozenset({"Gemm"}), _gemm, "a Gemm is a MatMul and an Add", "one rounding of the sum"),
-    Rule("matmul", frozenset({"MatMul"}), _matmul, "transposition by an attribute is a Transpose"),
+    Rule("transpose", frozenset({"Transpose"}), _simplify_transpose, "successive permutations are one"),
+    Rule("gemm", frozenset({"Gemm"}), _gemm_to_matmul, "a Gemm is a MatMul and an Add", "one rounding of the sum"),
+    Rule("matmul", frozenset({"MatMul"}), _normalize_matmul, "transposition by an attribute is a Transpose"),
     Rule(
         "fused matmul",
         frozenset({"FusedMatMul", "TransposeMatMul"}),
-        _fused_matmul,
+        _normalize_fused_matmul,
         "a fused MatMul is a MatMul of Transposes",
     ),
     Rule(
@@ -383,7 +393,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "negated choice",
         frozenset({"Where"}),
-        _negated_choice,
+        _simplify_negated_where,
         "a Where of a negation is one with the values exchanged",
     ),
     Rule(
@@ -400,9 +410,9 @@ RULES: tuple[Rule, ...] = (
         "an integer product, converted and scaled, is a product of floats",
         "the quantisation steps of both factors",
     ),
-    Rule("sum", frozenset({"Sum"}), _sum, "a Sum of two is an Add"),
-    Rule("split", frozenset({"Split", "VariadicSplit"}), _split, "a part of a Split is a slice"),
-    Rule("slice", frozenset({"Slice"}), _slice, "bounds count from the front"),
+    Rule("sum", frozenset({"Sum"}), _sum_to_addition, "a Sum of two is an Add"),
+    Rule("split", frozenset({"Split", "VariadicSplit"}), _split_to_slice, "a part of a Split is a slice"),
+    Rule("slice", frozenset({"Slice"}), _normalize_slice, "bounds count from the front"),
     Rule(
         "axes from the front",
         frozenset(
@@ -410,7 +420,7 @@ RULES: tuple[Rule, ...] = (
             | {"TopK", "LayerNormalization", "Split", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"}
             | {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "ScatterElements"}
         ),
-        _axes_from_front,
+        _make_axes_nonnegative,
         "axes count from the front",
     ),
 )
@@ -428,7 +438,7 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
         return None
     if operator in ELEMENTWISE:
         known = [shape for shape in shapes if shape is not None]
-        return _broadcast(known) if len(known) == len(shapes) else None
+        return _broadcast_shape(known) if len(known) == len(shapes) else None
     if operator in SHAPE_PRESERVING:
         return shapes[0]
     if operator == "MatMul" and len(shapes) == 2 and shapes[1] is not None and len(shapes[0]) == 2 == len(shapes[1]):
@@ -443,15 +453,15 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
     if operator == "Shape":
         return (len(range(len(shapes[0]))[attributes.get("start", 0) : attributes.get("end")]),)
     if operator == "Reshape":
-        return attributes["shape"] if "shape" in attributes else _reshaped(shapes[0], operands)
+        return attributes["shape"] if "shape" in attributes else _reshaped_shape(shapes[0], operands)
     if operator == "Gather" and len(shapes) > 1 and shapes[1] is not None:
         axis = attributes.get("axis", 0)
         axis = axis + len(shapes[0]) if axis < 0 else axis
         return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])
     if operator.startswith("Reduce"):
-        return _reduced(shapes[0], attributes)
+        return _reduced_shape(shapes[0], attributes)
     if operator == "Squeeze" and isinstance(attributes.get("axes"), tuple):
-        return _reduced(shapes[0], {**attributes, "keepdims": 0})
+        return _reduced_shape(shapes[0], {**attributes, "keepdims": 0})
     return None
 
 
@@ -470,7 +480,7 @@ _BOOLEAN_NAMES = "> < >= <= == != and or ^ Not IsNaN IsInf"
 BOOLEAN = frozenset(_BOOLEAN_NAMES.split())
 
 
-def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
+def _broadcast_shape(shapes: Sequence[Shape]) -> Shape | None:
     if not all(is_static(shape) for shape in shapes):
         ranks = {len(shape) for shape in shapes}
         return (None,) * max(ranks) if ranks else None
@@ -480,7 +490,7 @@ def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
         return None
 
 
-def _reshaped(shape: Shape, operands: Sequence[Term | None]) -> Shape | None:
+def _reshaped_shape(shape: Shape, operands: Sequence[Term | None]) -> Shape | None:
     target = operands[1] if len(operands) > 1 else None
     if target is None or target.data is None or target.data.dtype.kind not in "iu":
         return None
@@ -492,7 +502,7 @@ def _reshaped(shape: Shape, operands: Sequence[Term | None]) -> Shape | None:
     return tuple(None if dim == -1 else dim for dim in dims)
 
 
-def _reduced(shape: Shape, attributes: dict[str, Any]) -> Shape | None:
+def _reduced_shape(shape: Shape, attributes: dict[str, Any]) -> Shape | None:
     axes = attributes.get("axes")
     if axes is None:
         return (1,) * len(shape) if attributes.get("keepdims", 1) else ()

@@ -133,7 +133,7 @@ class LoweredGraph:
         return None if node is None else self.opened.get(node, node)
 
 
-def operands_below(term: Term) -> Iterator[Term]:
+def operands_and_branch_results(term: Term) -> Iterator[Term]:
     """The operands of a term, those of an If's results included."""
     yield from (operand for operand in term.operands if operand is not None)
     if term.operator == "If":

@@ -14,7 +14,7 @@ import numpy as np
 from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
 from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS, digest
-from ..normal_form.rules import cast_dtype, is_float
+from ..normal_form.rules import cast_target_dtype, is_float
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, LoweredGraph, Term
 from ..running.value_comparison import dtype_kind
 
@@ -105,7 +105,7 @@ class ValueNumbers:
         lost = data.size == 1 and (not rounded.any() or not np.isfinite(rounded.astype(np.float64)).all())
         return data if lost else rounded
 
-    def local_colors(self, with_initial: bool = False) -> Mapping[BackEdge, int]:
+    def local_computation_colors(self, with_initial: bool = False) -> Mapping[BackEdge, int]:
         """Colours of carried values by their computation in a few iterations, whatever they begin with."""
         saved = self.numbers
         classes: dict[Any, int] = {}
@@ -149,22 +149,25 @@ class ValueNumbers:
                 sliced = edge.initial.start if isinstance(edge.initial, SlicedInput) else None
                 key = classes[edge], self.numbers[terms.initials[edge]], sliced, self.numbers[result]
                 split[edge] = self.table.number_for(("carried", terms.depth, *key))
-            initial, result_condition = self._number(terms.initial_condition), self._number(terms.condition)
+            initial, result_condition = (
+                self._number_or_minus_one(terms.initial_condition),
+                self._number_or_minus_one(terms.condition),
+            )
             split[terms.loop] = self.table.number_for(
                 ("condition", terms.depth, classes[terms.loop], initial, result_condition)
             )
         return split
 
-    def _number(self, term: Term | None) -> int:
+    def _number_or_minus_one(self, term: Term | None) -> int:
         return -1 if term is None else self.numbers[term]
 
     def _number_terms(self, classes: Mapping[Any, int]) -> None:
         self.numbers = {}
         for side in self.sides:
             for term in side.terms:
-                self.numbers[term] = self.table.number_for(self._key(term, classes))
+                self.numbers[term] = self.table.number_for(self._term_key(term, classes))
 
-    def _key(self, term: Term, classes: Mapping[Any, int]) -> Hashable:
+    def _term_key(self, term: Term, classes: Mapping[Any, int]) -> Hashable:
         if term.is_constant:
             return self.constant_key(term)
         if term.operator in ("carried", "condition input"):
@@ -180,7 +183,7 @@ class ValueNumbers:
             return "slice", operands[0], slice_geometry(term.port, term.operands[0].shape)
         if term.operator in LOOP_RESULTS:
             terms = self._loop_terms[term]
-            return term.operator, operands[0], self._result_key(term, terms), self._loop_control_key(terms)
+            return term.operator, operands[0], self._loop_result_key(term, terms), self._loop_control_key(terms)
         if term.operator == "If":
             return "If", operands[0], tuple(self._operand_number(result) for result in term.port)
         if term.operator in COMMUTATIVE_OPERATORS:
@@ -189,7 +192,7 @@ class ValueNumbers:
 
     def attributes(self, term: Term) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of a term, as far as both systems write them alike."""
-        if term.operator == "Cast" and self.options.narrow_dtype is not None and is_float(cast_dtype(term)):
+        if term.operator == "Cast" and self.options.narrow_dtype is not None and is_float(cast_target_dtype(term)):
             return ()  # each model converts to its own float type
         if self.options.same_system:
             return term.attributes
@@ -206,7 +209,7 @@ class ValueNumbers:
             )
         return self.numbers[term]
 
-    def _result_key(self, term: Term, terms: LoopPortTerms) -> Hashable:
+    def _loop_result_key(self, term: Term, terms: LoopPortTerms) -> Hashable:
         port = term.port
         if term.operator == "last":
             edge = terms.loop.back_edge_for(port)
@@ -219,10 +222,10 @@ class ValueNumbers:
         """What decides how many iterations a loop runs."""
         loop = terms.loop
         slices = sorted(self.numbers[term] for term in terms.slices.values()) if loop.counted_by_slices else ()
-        condition = self._number(terms.condition) if loop.condition is not None else -1
+        condition = self._number_or_minus_one(terms.condition) if loop.condition is not None else -1
         return (
-            self._number(terms.trip_count),
-            self._number(terms.initial_condition),
+            self._number_or_minus_one(terms.trip_count),
+            self._number_or_minus_one(terms.initial_condition),
             condition,
             tuple(slices),
             loop.fixed_trips,

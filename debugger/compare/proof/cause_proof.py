@@ -21,7 +21,7 @@ from ..edits import Edit, EditKind, EditScript
 from ..report.findings import Comparison, Demonstration, EditEffect, TippedValue
 from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare, dtype_kind
-from .delta_debugging import smaller_subsets
+from .delta_debugging import smaller_sufficient_subsets
 from .flipped_quantized_values import TippedValueSearch
 from .intervention import MAX_RERUNS, Interventions, RerunsExhaustedError
 from .rounding_sensitivity import RoundingResponse, rounding_demonstration, rounding_response
@@ -48,7 +48,7 @@ class CauseProof:
         self._reruns = interventions.reruns
         self._labels = self._reruns.side.label, interventions.right.label
         #: Edits at the same places are applied together: each makes its value be computed as on the right.
-        self._units = list(_by_places(script.edits).values())
+        self._units = list(_group_by_places(script.edits).values())
         self._tried: dict[frozenset[Edit], bool] = {}
         self._causes: list[Edit] = []
         self._bit_identical = False
@@ -76,14 +76,14 @@ class CauseProof:
         if 1 < len(units) <= _MAX_TRIED_ALONE:
             alone = next(([unit] for unit in units if self._suffices([unit])), None)
             if alone is not None:
-                self._note(alone)
+                self._record_causes(alone)
                 self._is_minimal = True
                 return
         if not units or not (self._suffices(units) or self._suffices_for_outputs(units)):
             return
-        self._note(units)
-        for smaller in smaller_subsets(units, self._suffices):
-            self._note(smaller)
+        self._record_causes(units)
+        for smaller in smaller_sufficient_subsets(units, self._suffices):
+            self._record_causes(smaller)
         self._is_minimal = True
 
     def _suffices_for_outputs(self, units: Sequence[Sequence[Edit]]) -> bool:
@@ -103,14 +103,14 @@ class CauseProof:
             return
         if response.explains(self._result.outputs):
             self._rounding = response
-            self._tipped = self._tipped_value()
+            self._tipped = self._find_tipped_value()
         elif self._script.edits and not self._causes:
             self._interventions.slack = response.moved
             self._tried.clear()
             self._search_edits()
             self._rounding = response if self._causes else None
 
-    def _tipped_value(self) -> TippedValue | None:
+    def _find_tipped_value(self) -> TippedValue | None:
         left, right = self._reruns.side, self._interventions.right
         if not isinstance(right, ModelSide):
             return None  # a recording need not have the values of bodies
@@ -119,7 +119,7 @@ class CauseProof:
         paths = {loop.left: loop.right for loop in self._result.loops}
         return TippedValueSearch(sides[0], sides[1], twins, paths).find()
 
-    def _note(self, causes: Sequence[Sequence[Edit]]) -> None:
+    def _record_causes(self, causes: Sequence[Sequence[Edit]]) -> None:
         self._causes = [edit for unit in causes for edit in unit]
 
     def _suffices(self, chosen: Sequence[Sequence[Edit]]) -> bool:
@@ -155,7 +155,7 @@ class CauseProof:
             shown = rounding_demonstration(response, self._result.outputs, self._reruns)
             return replace(shown, tipped=self._tipped)
         if not self._causes:
-            return Demonstration("", self._obstacle or self._unshown_text(), count)
+            return Demonstration("", self._obstacle or self._not_shown_reason(), count)
         left, right = self._labels
         applied = "this edit" if len(self._causes) == 1 else f"these {count_text(len(self._causes), 'edit')}"
         text = f"with {applied} applied to {left}, {self._interventions.subject} are those of {right}"
@@ -167,7 +167,7 @@ class CauseProof:
             text += ", within the tolerance"
         if self._interventions.ignores_iterations:
             text += ", but not how often the loops run"
-        if len(_by_places(self._causes)) > 1:
+        if len(_group_by_places(self._causes)) > 1:
             text += "; with fewer they are not" if self._is_minimal else f"; fewer may suffice: {self._obstacle}"
         shown = Demonstration("edits", text, count, self._is_minimal, self._bit_identical)
         if response is None or self._interventions.slack:
@@ -176,7 +176,7 @@ class CauseProof:
         text = f"{text}; {rounding.text}"
         return replace(shown, text=text, amplification=rounding.amplification, tipped=self._tipped)
 
-    def _unshown_text(self) -> str:
+    def _not_shown_reason(self) -> str:
         left, right = self._labels
         edits = self._script.edits
         if not edits:
@@ -187,7 +187,7 @@ class CauseProof:
         return f"with {all_edits} applied to {left}, {self._interventions.subject} are not those of {right}"
 
 
-def _by_places(edits: Sequence[Edit]) -> dict[Any, list[Edit]]:
+def _group_by_places(edits: Sequence[Edit]) -> dict[Any, list[Edit]]:
     units: dict[Any, list[Edit]] = {}
     for edit in edits:
         units.setdefault(edit.places or edit, []).append(edit)

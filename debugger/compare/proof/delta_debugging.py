@@ -9,7 +9,9 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def smaller_subsets(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool]) -> Iterator[list[Item]]:
+def smaller_sufficient_subsets(
+    items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool]
+) -> Iterator[list[Item]]:
     """Ever smaller subsets that suffice, where all items together do (ddmin, Zeller and Hildebrandt).
 
     The last subset is 1-minimal: without any one of its items it does not suffice. A caller that stops earlier, as an
@@ -24,7 +26,7 @@ def smaller_subsets(items: Sequence[Item], suffices: Callable[[Sequence[Item]], 
     """
     current, count = list(items), 2
     while len(current) > 1:
-        parts = _split(current, count)
+        parts = _split_evenly(current, count)
         smaller = next((part for part in parts if suffices(part)), None)
         next_count = 2
         if smaller is None and count > 2:
@@ -40,7 +42,7 @@ def smaller_subsets(items: Sequence[Item], suffices: Callable[[Sequence[Item]], 
             count = min(2 * count, len(current))
 
 
-def _split(items: Sequence[Item], count: int) -> list[list[Item]]:
+def _split_evenly(items: Sequence[Item], count: int) -> list[list[Item]]:
     """Split into parts of almost equal size."""
     edges = [len(items) * k // count for k in range(count + 1)]
     return [list(items[a:b]) for a, b in itertools.pairwise(edges) if a < b]

@@ -55,19 +55,19 @@ class TippedValueSearch:
                 break
             readers = [side.reader_at_boundary() for side in self._sides]
             if a.iteration and readers[0] is not None and readers[1] is not None:
-                early = self._tipped_node(a.loop, a.entry, a.iteration - 1, readers[0], readers[1])
+                early = self._find_tipped_node(a.loop, a.entry, a.iteration - 1, readers[0], readers[1])
                 if early is not None:
                     break
         else:
             readers = [side.final_reader for side in self._sides]
             if readers[0] is not None and readers[1] is not None:
-                return self._tipped_node(MAIN, (), None, readers[0], readers[1])
+                return self._find_tipped_node(MAIN, (), None, readers[0], readers[1])
         return early
 
     def _right_path(self, path: str) -> str:
         return self.paths.get(path, path)
 
-    def _tipped_node(
+    def _find_tipped_node(
         self, path: str, entry: tuple[int, ...], iteration: int | None, left: ValueReader, right: ValueReader
     ) -> TippedValue | None:
         """The first node of a graph whose results differ by a step, and its inputs by rounding."""
@@ -75,18 +75,18 @@ class TippedValueSearch:
             value, source = node.outputs[0], node.inputs[0]
             if value is None or source is None:
                 continue
-            results, operands = self._pair(value, left, right), self._pair(source, left, right)
+            results, operands = self._read_value_pair(value, left, right), self._read_value_pair(source, left, right)
             if results is None or operands is None or results[0].shape != results[1].shape:
                 continue
             if dtype_kind(operands[0].dtype) != "f" or compare(*operands, _ROUNDING).kind:
                 continue
-            count = _tipped_count(node, *results)
+            count = _count_tipped_elements(node, *results)
             if count:
                 source_node = self._source_node(path, node)
                 return TippedValue(path, entry, iteration, source_node.name, source_node.op_type, value.name, count)
         return None
 
-    def _pair(self, value: Value, left: ValueReader, right: ValueReader) -> tuple[Array, Array] | None:
+    def _read_value_pair(self, value: Value, left: ValueReader, right: ValueReader) -> tuple[Array, Array] | None:
         twin = value if self.twins is None else self.twins.get(value)
         if twin is None:
             return None
@@ -115,7 +115,7 @@ def has_quantizers(graph: Graph) -> bool:
     return any(map(_is_quantizer, walk(graph)))
 
 
-def _tipped_count(node: Operation, left: Any, right: Any) -> int:
+def _count_tipped_elements(node: Operation, left: Any, right: Any) -> int:
     """How many elements differ, if each does by one step; 0 otherwise."""
     distance = np.abs(left.astype(np.float64) - right.astype(np.float64))
     differing = distance[distance > 0]

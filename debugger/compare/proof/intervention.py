@@ -87,13 +87,13 @@ class Reruns:
             raise RerunsExhaustedError
         self.count += 1
         try:
-            return self._run(graph, inputs or {}, set(positions), to_end)
+            return self._run_engine(graph, inputs or {}, set(positions), to_end)
         except InterruptError:
             raise
         except LoopdbgError:
             return None
 
-    def _run(
+    def _run_engine(
         self, graph: Graph, inputs: Mapping[Value, Any], pending: set[BoundaryPosition], to_end: bool
     ) -> ChangedRun | None:
         plan = compile_graph(graph)
@@ -184,19 +184,19 @@ class Interventions:
         run = self.reruns.run(graph, None, [*self._trips, *self._firsts], self.compares_outputs)
         if run is None:
             return False
-        self.bit_identical = self._agrees(run, Tolerance(0.0, 0.0))
-        return self.bit_identical or self._agrees(run, self._tolerance)
+        self.bit_identical = self._run_agrees(run, Tolerance(0.0, 0.0))
+        return self.bit_identical or self._run_agrees(run, self._tolerance)
 
-    def _agrees(self, run: ChangedRun, tolerance: Tolerance) -> bool:
+    def _run_agrees(self, run: ChangedRun, tolerance: Tolerance) -> bool:
         if self.compares_outputs:
             scratch = Comparison("streams", run.label, self.right.label)
             compare_outputs(scratch, run, self.right, tolerance, self._names)
             beyond = [item for item in scratch.outputs if item.delta.absolute > self.slack.get(item.name, 0.0)]
             if beyond or not scratch.compared_outputs:
                 return False
-        ends_alike = all(_ends_like(run.boundaries.get(place), loop) for place, loop in self._trips.items())
+        ends_alike = all(_ends_like_right(run.boundaries.get(place), loop) for place, loop in self._trips.items())
         return ends_alike and all(
-            _has_value(run.boundaries.get(place), first, tolerance) for place, first in self._firsts.items()
+            _has_right_value(run.boundaries.get(place), first, tolerance) for place, first in self._firsts.items()
         )
 
 
@@ -214,14 +214,14 @@ def _trip_count_boundary(loop: LoopFindings) -> BoundaryPosition:
     return BoundaryPosition(loop.left, trips.entry, count)
 
 
-def _ends_like(boundary: Boundary | None, loop: LoopFindings) -> bool:
+def _ends_like_right(boundary: Boundary | None, loop: LoopFindings) -> bool:
     assert loop.trips is not None
     if boundary is None:
         return False
     return loop.trips.right_ended is StoppedBy.LIMIT or boundary.ended is not None
 
 
-def _has_value(boundary: Boundary | None, first: Difference, tolerance: Tolerance) -> bool:
+def _has_right_value(boundary: Boundary | None, first: Difference, tolerance: Tolerance) -> bool:
     """Whether a boundary has the value that the right side has there."""
     if boundary is None:
         return False

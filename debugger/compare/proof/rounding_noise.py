@@ -31,7 +31,7 @@ def move(data: Array, steps: Any) -> Array:
     return np.where(stays, data, moved)
 
 
-def random_steps(generator: np.random.Generator, data: Array, units: int = 1) -> Array:
+def random_ulp_steps(generator: np.random.Generator, data: Array, units: int = 1) -> Array:
     """For each element a random number of units in the last place."""
     return generator.integers(-units, units + 1, data.shape)
 
@@ -59,7 +59,7 @@ def with_moved_loop_values(
         def moved(p: Any, data: Any) -> Any:
             iteration = next(iterations)
             moves = (only is None or iteration == only[1]) and is_float_tensor(data)
-            return move(data, random_steps(generator, data, units)) if moves else data
+            return move(data, random_ulp_steps(generator, data, units)) if moves else data
 
         return moved
 

@@ -18,7 +18,7 @@ from ..running.sides import ModelSide
 from ..running.value_comparison import Tolerance, compare
 from .flipped_quantized_values import TippedValueSearch, has_quantizers
 from .intervention import Reruns, boundary_value, difference_position
-from .rounding_noise import is_float_tensor, move, random_steps, with_moved_loop_values
+from .rounding_noise import is_float_tensor, move, random_ulp_steps, with_moved_loop_values
 
 #: The most random attempts with moved inputs, and with moved values of loops.
 _MAX_INPUT_ATTEMPTS, _MAX_LOOP_ATTEMPTS = 6, 4
@@ -84,7 +84,10 @@ def rounding_response(
     """
     responses: dict[str, RoundingResponse] = {}
     by_chance = has_quantizers(reruns.side.model.graph)
-    for attempts in (_moved_inputs(reruns), *(_moved_loop_values(reruns, number) for number in sorted({1, units}))):
+    for attempts in (
+        _moved_input_attempts(reruns),
+        *(_moved_loop_attempts(reruns, number) for number in sorted({1, units})),
+    ):
         for attempt in attempts:
             graph = _attempt_graph(reruns.side, attempt)
             run = None if graph is None else reruns.run(graph, attempt.inputs)
@@ -103,7 +106,7 @@ def rounding_response(
     return max(responses.values(), key=lambda response: response.amplification, default=None)
 
 
-def _moved_inputs(reruns: Reruns) -> Iterator[RoundingResponse]:
+def _moved_input_attempts(reruns: Reruns) -> Iterator[RoundingResponse]:
     """All away from zero, all towards it, and at random."""
     side = reruns.side
     inputs = [(value, data) for value, data in side.bound_inputs() if is_float_tensor(data)]
@@ -113,10 +116,10 @@ def _moved_inputs(reruns: Reruns) -> Iterator[RoundingResponse]:
         yield RoundingResponse(subject, 1, {value: move(data, step) for value, data in inputs})
     for seed in range(_MAX_INPUT_ATTEMPTS if inputs else 0):
         steps = np.random.default_rng(seed)
-        yield RoundingResponse(subject, 1, {value: move(data, random_steps(steps, data)) for value, data in inputs})
+        yield RoundingResponse(subject, 1, {value: move(data, random_ulp_steps(steps, data)) for value, data in inputs})
 
 
-def _moved_loop_values(reruns: Reruns, units: int) -> Iterator[RoundingResponse]:
+def _moved_loop_attempts(reruns: Reruns, units: int) -> Iterator[RoundingResponse]:
     amount = "one unit" if units == 1 else f"up to {units} units"
     subject = f"moving what the loops of {reruns.side.label} carry by {amount} in the last place in each iteration"
     for seed in range(_MAX_LOOP_ATTEMPTS):
@@ -140,7 +143,7 @@ def explain_by_rounding(reruns: Reruns, differences: Sequence[Difference], dista
     side = reruns.side
     if side.outputs is None:
         return None
-    unit = max((_output_unit(value) for value in side.outputs.values() if is_float_tensor(value)), default=0.0)
+    unit = max((_unit_in_last_place(value) for value in side.outputs.values() if is_float_tensor(value)), default=0.0)
     units = min(max(math.ceil(distance / unit), 1), _MAX_UNITS) if unit and math.isfinite(distance) else 1
     response = rounding_response(reruns, side.outputs, differences, units)
     graph = None if response is None else _attempt_graph(side, response)
@@ -189,13 +192,13 @@ def rounding_demonstration(
     response: RoundingResponse, differences: Sequence[Difference], reruns: Reruns
 ) -> Demonstration:
     """What moving the inputs has shown."""
-    furthest = max(differences, key=lambda item: _fraction(item, response))
+    furthest = max(differences, key=lambda item: _difference_to_movement_ratio(item, response))
     text = f"{response.subject} moves '{furthest.name}' by {_number_text(response.moved[furthest.name])}"
     text += f", and the difference is {_number_text(furthest.delta.absolute)}"
     return Demonstration("rounding", text, reruns.count, amplification=response.amplification or None)
 
 
-def _fraction(difference: Difference, response: RoundingResponse) -> float:
+def _difference_to_movement_ratio(difference: Difference, response: RoundingResponse) -> float:
     moved = response.moved.get(difference.name, 0.0)
     return difference.delta.absolute / moved if moved and math.isfinite(moved) else 0.0
 
@@ -210,12 +213,12 @@ def _output_movements(before: Mapping[str, Data], after: Mapping[str, Data]) -> 
         delta = compare(value, after[name], _EXACT)
         units = 0.0
         if is_float_tensor(value) and delta.kind == "value" and math.isfinite(delta.absolute):
-            unit = _output_unit(value)
+            unit = _unit_in_last_place(value)
             units = delta.absolute / unit if unit else 0.0
         yield name, delta.absolute, units
 
 
-def _output_unit(value: Any) -> float:
+def _unit_in_last_place(value: Any) -> float:
     """One unit in the last place of the largest finite number."""
     numbers = np.abs(value[np.isfinite(value.astype(np.float64))])
     if not numbers.size:

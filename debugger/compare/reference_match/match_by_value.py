@@ -44,7 +44,7 @@ class ValueMatcher:
         self.agreement.sample()
         scores = {k: self.agreement.scores[k].values() for k in self._tracks}
         exact = {
-            k: sorted((s for s in values if s.agrees_everywhere), key=lambda score: self._rank(score.candidate))
+            k: sorted((s for s in values if s.agrees_everywhere), key=lambda score: self._rank_key(score.candidate))
             for k, values in scores.items()
         }
         # Values that are equal in a few iterations may differ later.
@@ -52,17 +52,17 @@ class ValueMatcher:
         if ambiguous:
             self.agreement.compare_all_iterations(ambiguous)
             exact |= {k: [score for score in hits if score.agrees_everywhere] or hits for k, hits in ambiguous.items()}
-        return self._assign(exact, {*used})
+        return self._assign_candidates(exact, {*used})
 
-    def _rank(self, candidate: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
+    def _rank_key(self, candidate: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
         """The sort key of candidates: matching iteration counts, equal names, scan elements, deeper loops, and node
         results come first."""
         loc, is_input = candidate.location, candidate.track.role == "carried"
         other_name, no_scan = candidate.track.name not in loc.value.names, loc.value not in self._scan_outputs
-        implausible = not self._is_plausible(candidate)
+        implausible = not self._has_plausible_row_count(candidate)
         return implausible, other_name, no_scan, -loc.depth, bool(loc.role) is not is_input, loc.order
 
-    def _is_plausible(self, candidate: TrackCandidate) -> bool:
+    def _has_plausible_row_count(self, candidate: TrackCandidate) -> bool:
         if not (candidate.location.depth and has_unknown_axes(candidate.track)):
             return True
         trips = self.agreement.trips.get(candidate.location.path, {})
@@ -81,9 +81,9 @@ class ValueMatcher:
             return candidate.location.role == "carried" and all(
                 count == trips.get(entry, 0) + 1 for entry, count in counts
             )
-        return self._is_plausible(candidate)
+        return self._has_plausible_row_count(candidate)
 
-    def _assign(
+    def _assign_candidates(
         self, exact: Mapping[int, list[AgreementScore]], used: set[ValueLocation]
     ) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
         assigned: dict[int, TrackCandidate] = {}
@@ -122,7 +122,9 @@ class ValueMatcher:
         if allowed:
             # The name matches.
             shares = {loc: score.agreeing_share for loc, score in self.agreement.scores[k].items()}
-            return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -shares.get(s.location, -1.0)))
+            return min(
+                allowed.values(), key=lambda s: (not self._has_plausible_row_count(s), -shares.get(s.location, -1.0))
+            )
         scores = [s for loc, s in self.agreement.scores[k].items() if loc not in used]
         if not self.agreement.any_had_same_shape_and_kind(k):
             return "no value of the model has its shape and dtype"
@@ -130,7 +132,7 @@ class ValueMatcher:
         if not likely:
             return "no value of the model has its numbers"
         top = max(s.agreeing_share for s in likely)
-        best = sorted((s for s in likely if s.agreeing_share == top), key=lambda s: self._rank(s.candidate))
+        best = sorted((s for s in likely if s.agreeing_share == top), key=lambda s: self._rank_key(s.candidate))
         if len({self.agreement.content_hashes.get(score.candidate.location) for score in best}) > 1:
             names = ", ".join(f"'{s.candidate.location.name}'" for s in best[:3])
             return f"several values of the model agree with it as much: {names}"

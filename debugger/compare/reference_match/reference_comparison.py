@@ -184,9 +184,9 @@ class _ReferenceRun:
             return mapped
         loops = [t.track.loop for t in self.by_loop.get(path, ()) if t.track.loop]
         names = [name for name in (path, loop.name) if name in self.reference.trips]
-        return max(loops, key=loops.count) if loops else names[0] if names else self._only_reference_loop(path)
+        return max(loops, key=loops.count) if loops else names[0] if names else self._only_reference_loop_name(path)
 
-    def _only_reference_loop(self, path: str) -> str:
+    def _only_reference_loop_name(self, path: str) -> str:
         """The loop of the reference with the same depth, if there is only one on both sides."""
         depths = {other_path: self.layout.loop_depth(other_path) for other_path in self.layout.loops}
         names = [
@@ -209,7 +209,7 @@ class _ReferenceRun:
     def _compare_iteration(self, boundary: Boundary, reader: ValueReader) -> None:
         differences = IterationDifferences()
         for track in self.by_loop.get(boundary.loop, ()):
-            for key, a in self._values_at(track, boundary, reader):
+            for key, a in self._values_with_keys(track, boundary, reader):
                 if key not in track.track.values:
                     track.missing += 1
                     continue
@@ -219,11 +219,13 @@ class _ReferenceRun:
                 differences.add(delta)
                 if delta.kind:
                     self._add_difference(track, key, a, b, delta)
-        findings = self._loop_findings(boundary.loop) if differences.compared else None
+        findings = self._get_loop_findings(boundary.loop) if differences.compared else None
         if findings is not None:
             findings.add_iteration(boundary.iteration - 1, differences)
 
-    def _values_at(self, track: ComparedTrack, boundary: Boundary, reader: ValueReader) -> Iterator[tuple[Key, Any]]:
+    def _values_with_keys(
+        self, track: ComparedTrack, boundary: Boundary, reader: ValueReader
+    ) -> Iterator[tuple[Key, Any]]:
         """The values of one location after an iteration, with their keys; carried values also at the end of a loop."""
         loc, key = track.location, iteration_key(boundary)
         if boundary.iteration or not boundary.loop:
@@ -259,11 +261,11 @@ class _ReferenceRun:
         position = compared.location.order_in_iteration(key)
         if self.first_difference is None or position < self.first_difference[0]:
             self.first_difference = position, compared, compared.differences[key]
-        findings = self._loop_findings(compared.location.path)
+        findings = self._get_loop_findings(compared.location.path)
         if findings is not None:
             findings.add_difference(compared.differences[key], position)
 
-    def _loop_findings(self, path: str) -> LoopFindings | None:
+    def _get_loop_findings(self, path: str) -> LoopFindings | None:
         if not path:
             return None
         if path not in self.findings:
@@ -332,9 +334,9 @@ class _ReferenceRun:
             if path in self.selected_loops and (path in self.findings or self.reference_names[path]):
                 self._compare_trip_counts(path)
         self.result.loops = [self.findings[path] for path in self.layout.loops if path in self.findings]
-        self._note_pairs()
-        self._add_main_graph()
-        self._note_uncompared()
+        self._note_paired_values()
+        self._add_main_graph_differences()
+        self._note_uncompared_values()
         self._find_causes()
         if isinstance(self.side, ModelSide) and self.side.limit_hit:
             self.result.add_note(f"no loop ran more than {self.side.limit} iterations, the limit that was set")
@@ -342,7 +344,7 @@ class _ReferenceRun:
 
     def _compare_trip_counts(self, path: str) -> None:
         """Compare the trip counts of a loop with those of the reference, or with its number of rows."""
-        findings = self._loop_findings(path)
+        findings = self._get_loop_findings(path)
         assert findings is not None
         trips = self.trips.get(self.reference_names[path])
         rows = self._recorded_iterations(path)
@@ -364,8 +366,8 @@ class _ReferenceRun:
                 findings.completed_entries += 1
                 findings.stopped_by = ended
             elif trips is not None or right > count:
-                findings.compare_ends(entry, (count, ended), (right, None))
-                findings.explain_trips()
+                findings.compare_entry_ends(entry, (count, ended), (right, None))
+                findings.explain_trip_difference()
             else:
                 findings.truncated_at_iteration = min(
                     right, findings.truncated_at_iteration if findings.truncated_at_iteration is not None else right
@@ -380,7 +382,7 @@ class _ReferenceRun:
                     counts[entry] = max(counts.get(entry, 0), count)
         return counts
 
-    def _note_pairs(self) -> None:
+    def _note_paired_values(self) -> None:
         for track in self.compared_tracks:
             findings = self.findings.get(track.location.path)
             if findings is not None and (track.track.name != track.name or track.candidate.method == "given"):
@@ -394,13 +396,13 @@ class _ReferenceRun:
                 )
                 self.result.uncompared.append(track.track.name)
 
-    def _add_main_graph(self) -> None:
+    def _add_main_graph_differences(self) -> None:
         outputs: set[Value] = set()
         for track in self.by_loop.get("", ()):
             if not track.compared and track.track.optional:
                 continue
             if not track.compared:
-                self._note_missing(track.track.name, "the run did not come to it")
+                self._note_missing_value(track.track.name, "the run did not come to it")
             elif track.role != "output":
                 self.result.compared_values += 1
             elif track.location.value in outputs:  # a node of the program, and the output that it computes
@@ -410,23 +412,23 @@ class _ReferenceRun:
                 self.result.compared_outputs += 1
             self.result.outputs += track.differences.values()
 
-    def _note_uncompared(self) -> None:
+    def _note_uncompared_values(self) -> None:
         """Add notes on tracks and outputs that were not compared."""
         for track, reason in self.pairing.unpaired:
             if not self.options.loops or track.loop in self.options.loops:
-                self._note_missing(track.name, reason)
+                self._note_missing_value(track.name, reason)
         if self.options.loops:
             return
         for name, value in outputs_by_name(self.layout.graph).items():
-            if not self._is_covered(value):
+            if not self._is_output_covered(value):
                 self.result.add_note(f"the output '{name}' is only in {self.side.label}: not compared")
                 self.result.uncompared.append(name)
 
-    def _note_missing(self, name: str, reason: str) -> None:
+    def _note_missing_value(self, name: str, reason: str) -> None:
         self.result.add_note(f"'{name}' is only in {self.reference.label}: not compared, since {reason}")
         self.result.uncompared.append(name)
 
-    def _is_covered(self, value: Value) -> bool:
+    def _is_output_covered(self, value: Value) -> bool:
         """Whether an output was compared, or in all iterations the values that it consists of."""
         compared = {item.location.value for item in self.compared_tracks if item.compared and not item.missing}
         if value in compared:

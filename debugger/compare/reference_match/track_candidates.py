@@ -44,7 +44,7 @@ class NameMatcher:
         mapped = [name for name, other in self._names.items() if other == track.name and name in self._by_name]
         name, method = (mapped[0], "given") if mapped else (track.name, "name")
         candidates: dict[ValueLocation, TrackCandidate] = {}
-        for loc in self._related_locations(name, not has_unknown_axes(track)):
+        for loc in self._locations_for_name(name, not has_unknown_axes(track)):
             form = track_at_depth(track, loc.depth)
             if form is not None and form.values:
                 candidates.setdefault(loc, TrackCandidate(track, form, loc, method))
@@ -57,7 +57,7 @@ class NameMatcher:
         """Whether the name ends in a number that an exporter may have assigned."""
         return is_numbered_name(track.name) and track.name not in self._names.values()
 
-    def _related_locations(self, name: str, elements: bool) -> Iterator[ValueLocation]:
+    def _locations_for_name(self, name: str, elements: bool) -> Iterator[ValueLocation]:
         """Values of a name, and the results of carried ones; ``elements``: also those that scan outputs collect."""
         for value in self._by_name.get(name, ()):
             loc = self._layout.locations.get(value)

@@ -20,7 +20,7 @@ class LeadingAxesView(Mapping[Key, Data]):
         self._arrays = arrays
         self._depth = depth
 
-    def _find(self, key: Key) -> tuple[Array, Key] | None:
+    def _array_and_index(self, key: Key) -> tuple[Array, Key] | None:
         outer, inner = key[: len(key) - self._depth], key[len(key) - self._depth :]
         array = self._arrays.get(outer)
         if array is None or len(inner) != self._depth:
@@ -28,10 +28,10 @@ class LeadingAxesView(Mapping[Key, Data]):
         return (array, inner) if all(k < n for k, n in zip(inner, array.shape, strict=False)) else None
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, tuple) and self._find(key) is not None
+        return isinstance(key, tuple) and self._array_and_index(key) is not None
 
     def __getitem__(self, key: Key) -> Data:
-        item = self._find(key)
+        item = self._array_and_index(key)
         if item is None:
             raise KeyError(key)
         return np.asarray(item[0][item[1]])
@@ -69,12 +69,14 @@ def scan_elements_by_iteration(track: Track, scan: ScanOutput) -> Track | None:
     """The collected values of a scan output by iteration; None if they cannot be separated."""
     if scan.length is not None or scan.valid is not None:
         return None
-    splits = {key: _split_scan(array, scan) for key, array in track.values.items() if isinstance(array, np.ndarray)}
+    splits = {
+        key: _split_scan_elements(array, scan) for key, array in track.values.items() if isinstance(array, np.ndarray)
+    }
     arrays = {key: split for key, split in splits.items() if split is not None}
     return replace(track, values=LeadingAxesView(arrays, 1), role="scan") if arrays else None
 
 
-def _split_scan(array: Array, scan: ScanOutput) -> Array | None:
+def _split_scan_elements(array: Array, scan: ScanOutput) -> Array | None:
     if not -array.ndim <= scan.axis < array.ndim:
         return None
     axis = scan.axis % array.ndim

@@ -113,19 +113,19 @@ class _UnrolledLoops:
             is_alone = layout.loop_depth(match.path) in single_depths and not self._reference.trips
             # A loop that is not nested may look like a nested one.
             certain = match.matched_by_value or (
-                is_alone and (is_only or self._same_trip_counts(match.path, name, matched))
+                is_alone and (is_only or self._have_same_trip_counts(match.path, name, matched))
             )
             by_path = {m.path: other_name for other_name, m in matched.items()}
             if (
                 match.path not in by_path
                 and name not in matched
                 and certain
-                and _same_nesting(match.path, name, by_path)
+                and _have_same_nesting(match.path, name, by_path)
             ):
                 matched[name] = match
         return matched
 
-    def _same_trip_counts(self, path: str, name: str, matched: Collection[str]) -> bool:
+    def _have_same_trip_counts(self, path: str, name: str, matched: Collection[str]) -> bool:
         """Whether a loop has the entries of a Python loop whose outer loops are matched, and for outer loops also the
         trip counts."""
         folds = self._reference.folds
@@ -140,14 +140,14 @@ class _UnrolledLoops:
         for path in self._free:
             if self._layout.loop_depth(path) != track_depth(next(iter(fold.values()))):
                 continue
-            locs = self._match_carried(path, carried)
+            locs = self._match_carried_values(path, carried)
             if locs and all(k in locs or _is_counter(track) for k, track in carried.items()):
                 scores = [score for k, loc in locs.items() if (score := search.scores[k].get(loc)) is not None]
                 frequent = search.trips.get(path) == trips or all(2 * s.agreed >= s.compared for s in scores)
                 by_value = frequent and any(s.is_significant for s in scores)
                 yield _UnrolledLoopMatch(path, locs, by_value, sum(s.agreeing_share for s in scores))
 
-    def _match_carried(self, path: str, tracks: Mapping[int, ProgramTrack]) -> dict[int, ValueLocation]:
+    def _match_carried_values(self, path: str, tracks: Mapping[int, ProgramTrack]) -> dict[int, ValueLocation]:
         """The location of each carried value: best agreement first, then equal operators, then order."""
         search, locations, loop = self._search, self._layout.locations, self._layout.loops[path]
         choices = []
@@ -212,7 +212,7 @@ class _UnrolledLoops:
         return exact or (best if len(best) == 1 else [])
 
 
-def _same_nesting(path: str, name: str, names_by_path: Mapping[str, str]) -> bool:
+def _have_same_nesting(path: str, name: str, names_by_path: Mapping[str, str]) -> bool:
     """Whether matched outer and inner loops are nested alike on both sides."""
     return all(
         path.startswith(f"{other_path} ") == name.startswith(f"{other_name}/")

@@ -89,7 +89,7 @@ class ValueAgreement:
     def sample(self) -> None:
         """Sample the first iterations of each loop, and the main graph."""
         remaining = dict.fromkeys(self._layout.loops, _SAMPLED_ITERATIONS)
-        for k, (path, key, reader) in enumerate(self._iterate(self._layout.locations.values())):
+        for k, (path, key, reader) in enumerate(self._iterate_records(self._layout.locations.values())):
             if remaining.get(path, 1):
                 remaining[path] = remaining.get(path, 1) - 1
                 self._sample_iteration(path, key, reader, k)
@@ -103,7 +103,7 @@ class ValueAgreement:
             for score in scores:
                 score.compared = score.agreed = 0
         locs = {score.candidate.location for scores in candidates.values() for score in scores}
-        for path, key, reader in self._iterate(locs):
+        for path, key, reader in self._iterate_records(locs):
             values: dict[ValueLocation, tuple[bool, Data]] = {}
             for track, scores in candidates.items():
                 form = self._forms[track].get(len(key))
@@ -115,7 +115,7 @@ class ValueAgreement:
                     if loc.path == path:
                         is_known, actual = values.setdefault(loc, reader.read(loc.value))
                         score.compared += is_known
-                        score.agreed += is_known and not self._differ(actual, expected)
+                        score.agreed += is_known and not self._values_differ(actual, expected)
 
     def had_same_shape_and_kind(self, track: int, loc: ValueLocation) -> bool:
         """Whether a value had the shape and dtype kind of a track in any iteration."""
@@ -128,7 +128,7 @@ class ValueAgreement:
 
     # -- one iteration
 
-    def _iterate(self, locs: Collection[ValueLocation]) -> Iterator[tuple[str, Key, ValueReader]]:
+    def _iterate_records(self, locs: Collection[ValueLocation]) -> Iterator[tuple[str, Key, ValueReader]]:
         """The path, the key and the values of each iteration, and of the main graph."""
         values_by_path: dict[str, list[Any]] = {}
         for loc in locs:
@@ -159,7 +159,7 @@ class ValueAgreement:
             if group not in groups:
                 continue
             if group not in probes:
-                probes[group] = np.stack([_probes(data) for _, data in groups[group]])
+                probes[group] = np.stack([_probe_numbers(data) for _, data in groups[group]])
             agree = self._agreeing_probes(expected, probes[group])
             shares = agree.mean(axis=1) if agree.shape[1] else np.ones(len(agree))
             for index in np.flatnonzero(shares > 0.5):
@@ -167,8 +167,8 @@ class ValueAgreement:
 
     def _agreeing_probes(self, expected: Data, actual: Array) -> Array:
         """For each value of a group, the probed elements that agree."""
-        probes = _probes(expected)
-        rtol, atol = self._tolerance.for_dtypes(np.asarray(expected).dtype) if _is_float(expected) else (0.0, 0.0)
+        probes = _probe_numbers(expected)
+        rtol, atol = self._tolerance.for_dtypes(np.asarray(expected).dtype) if _is_float_array(expected) else (0.0, 0.0)
         with np.errstate(all="ignore"):
             close = np.abs(actual - probes) <= atol + rtol * np.abs(probes)
         agree: Array = close | (actual == probes) | (np.isnan(actual) & np.isnan(probes))
@@ -183,16 +183,17 @@ class ValueAgreement:
         if loc not in self.scores[track]:
             candidate = TrackCandidate(self.tracks[track], form, loc, "value") if allowed is None else allowed[loc]
             self.scores[track][loc] = AgreementScore(
-                candidate, min_distinct_numbers=_MIN_DISTINCT_FLOATS if _is_float(expected) else _MIN_DISTINCT_OTHERS
+                candidate,
+                min_distinct_numbers=_MIN_DISTINCT_FLOATS if _is_float_array(expected) else _MIN_DISTINCT_OTHERS,
             )
         score = self.scores[track][loc]
-        is_complete = bool(agree.all()) and not self._differ(actual, expected)
+        is_complete = bool(agree.all()) and not self._values_differ(actual, expected)
         score.agreed += is_complete
         score.agreeing_share += 1.0 if is_complete else min(float(agree.mean()), 1 - 1e-6) if agree.size else 0.0
         if len(score.distinct_numbers) < score.min_distinct_numbers:
             score.distinct_numbers |= _informative_numbers(expected, agree)
 
-    def _differ(self, actual: Data, expected: Data) -> bool:
+    def _values_differ(self, actual: Data, expected: Data) -> bool:
         return bool(compare(actual, expected, self._tolerance, loose_shape=True).kind)
 
 
@@ -206,7 +207,7 @@ def _shape_and_kind_key(value: Data) -> ShapeKind:
     return tuple(dim for dim in array.shape if dim != 1), dtype_kind(array.dtype)
 
 
-def _is_float(value: Data) -> bool:
+def _is_float_array(value: Data) -> bool:
     return isinstance(value, np.ndarray | np.generic) and dtype_kind(value.dtype) == "f"
 
 
@@ -219,7 +220,7 @@ def _probe_elements(value: Data) -> Array:
     )
 
 
-def _probes(value: Data) -> Array:
+def _probe_numbers(value: Data) -> Array:
     """Probed elements as numbers; strings as hashes."""
     flat = _probe_elements(value)
     if flat.dtype.kind in "OUST":
@@ -230,8 +231,8 @@ def _probes(value: Data) -> Array:
 
 def _informative_numbers(value: Data, agree: Array) -> set[Any]:
     """Agreeing probed elements that are informative: finite, and for floats not 0 or 1."""
-    numbers = _probes(value)[agree]
-    trivial = (0.0, 1.0) if _is_float(value) else ()
+    numbers = _probe_numbers(value)[agree]
+    trivial = (0.0, 1.0) if _is_float_array(value) else ()
     return {number for number in numbers[np.isfinite(numbers)].tolist() if number not in trivial}
 
 

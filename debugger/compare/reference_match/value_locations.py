@@ -61,15 +61,15 @@ class LocationIndex:
         for value in graph.inputs:
             self._add_location(ValueLocation(value, "", 0, "input", None, None, None, (0,)))
         self._index_graph(graph, None, (), None)
-        self._index_operators(graph, None)
+        self._index_source_operators(graph, None)
 
-    def _index_operators(self, graph: Graph, outer_operator: Node | None) -> None:
+    def _index_source_operators(self, graph: Graph, outer_operator: Node | None) -> None:
         for node in graph.nodes:
             operator = outer_operator or graph.expanded_from.get(node)
             if operator is not None:
                 self.operators[node] = operator
             for _, inner in bodies(node):
-                self._index_operators(inner, operator)
+                self._index_source_operators(inner, operator)
 
     def _add_location(self, loc: ValueLocation) -> None:
         if loc.value.constant is None:

@@ -27,7 +27,7 @@ def describe_constant_relation(left: Any, right: Any) -> str:
         return ""
     if left.dtype != right.dtype or left.size != right.size or left.size < 2 or left.dtype == object:
         return ""
-    return next(chain(_layout_relations(left, right), _scale_relations(left, right)), "")
+    return next(chain(_layout_relation_texts(left, right), _scale_relation_texts(left, right)), "")
 
 
 def describe_reordering(left: Any, right: Any) -> str:
@@ -44,19 +44,19 @@ def describe_reordering(left: Any, right: Any) -> str:
         return ""
     if left.dtype != right.dtype or left.dtype.kind != "f" or not 2 <= left.size <= _MAX_REORDERED_SIZE:
         return ""
-    unequal = ~_close(left, right)
+    unequal = ~_elementwise_close(left, right)
     # Two or three numbers may be exchanged by chance.
     if np.count_nonzero(unequal) < 4:
         return ""
     for axis in (*range(left.ndim), None):
         index, prefix = _differing_range(unequal, axis)
         a, b = left[index], right[index]
-        if not _close(np.sort(a, None), np.sort(b, None)).all():
+        if not _elementwise_close(np.sort(a, None), np.sort(b, None)).all():
             continue
         for flipped in range(a.ndim):
-            if a.shape[flipped] > 1 and _close(np.flip(a, flipped), b).all():
+            if a.shape[flipped] > 1 and _elementwise_close(np.flip(a, flipped), b).all():
                 return f"{prefix}the same, reversed along axis {flipped}"
-        if a.ndim >= 2 and a.shape[-1] == a.shape[-2] and _close(a.swapaxes(-1, -2), b).all():
+        if a.ndim >= 2 and a.shape[-1] == a.shape[-2] and _elementwise_close(a.swapaxes(-1, -2), b).all():
             return f"{prefix}the same, transposed"
         if axis is None:
             return "the same numbers in another order"
@@ -75,21 +75,21 @@ def _differing_range(unequal: Array, axis: int | None) -> tuple[tuple[slice, ...
     return index, "" if is_whole else f"axis {axis}, from {first} to {last}: "
 
 
-def _close(left: Array, right: Array) -> Array:
+def _elementwise_close(left: Array, right: Array) -> Array:
     return np.asarray(np.isclose(left, right, rtol=1e-4, atol=1e-5, equal_nan=True))
 
 
-def _layout_relations(left: Array, right: Array) -> Iterator[str]:
-    if left.ndim >= 2 and _equal(left.swapaxes(-1, -2), right):
+def _layout_relation_texts(left: Array, right: Array) -> Iterator[str]:
+    if left.ndim >= 2 and _are_equal(left.swapaxes(-1, -2), right):
         yield "the same, transposed"
-    if left.ndim == right.ndim == 4 and _equal(left.transpose(1, 0, 2, 3), right):
+    if left.ndim == right.ndim == 4 and _are_equal(left.transpose(1, 0, 2, 3), right):
         yield "the same, its first two axes exchanged"
     if left.shape != right.shape:
-        if _equal(left.reshape(-1), right.reshape(-1)):
+        if _are_equal(left.reshape(-1), right.reshape(-1)):
             yield "the same in another shape"
         return
     for axis in range(left.ndim):
-        if left.shape[axis] > 1 and _equal(np.flip(left, axis), right):
+        if left.shape[axis] > 1 and _are_equal(np.flip(left, axis), right):
             yield f"the same, reversed along axis {axis}"
         for count in _GATE_BLOCK_COUNTS:
             order = _block_order(left, right, axis, count)
@@ -103,11 +103,13 @@ def _block_order(left: Array, right: Array, axis: int, count: int) -> list[int]:
     if left.shape[axis] % count or left.shape[axis] == count:
         return []
     blocks, right_blocks = (np.split(array, count, axis) for array in (left, right))
-    order = [next((k for k, candidate in enumerate(blocks) if _equal(candidate, block)), -1) for block in right_blocks]
+    order = [
+        next((k for k, candidate in enumerate(blocks) if _are_equal(candidate, block)), -1) for block in right_blocks
+    ]
     return order if sorted(order) == list(range(count)) else []
 
 
-def _scale_relations(left: Array, right: Array) -> Iterator[str]:
+def _scale_relation_texts(left: Array, right: Array) -> Iterator[str]:
     if left.shape != right.shape or left.dtype.kind not in "fi" or not left.any() or not right.any():
         return
     index = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
@@ -116,5 +118,5 @@ def _scale_relations(left: Array, right: Array) -> Iterator[str]:
         yield "the same, negated" if factor == -1 else f"the same, multiplied by {factor:.6g}"
 
 
-def _equal(left: Array, right: Array) -> bool:
+def _are_equal(left: Array, right: Array) -> bool:
     return left.shape == right.shape and bool(np.array_equal(left, right))

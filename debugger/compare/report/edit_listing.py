@@ -26,7 +26,7 @@ def edits_as_differences(script: EditScript, left: Graph, loose_shape: bool) -> 
     for edit in script.edits:
         reader = None if edit.left_value is None else producers.get(edit.left_value)
         decides = edit.kind is EditKind.CONDITION or edit.left_node in deciding or reader in deciding
-        listed.append(replace(_listed(edit, code, decides, loose_shape), edit=edit))
+        listed.append(replace(_make_static_difference(edit, code, decides, loose_shape), edit=edit))
     return listed
 
 
@@ -40,7 +40,7 @@ def order_by_effect(
     return sorted(chosen, key=lambda item: _EFFECT_ORDER.index(item.effect))
 
 
-def _listed(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> StaticDifference:
+def _make_static_difference(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> StaticDifference:
     concerns_loop = edit.port is not None and isinstance(edit.port[0], Loop) and edit.port[0].name == edit.left_name
     name = "" if concerns_loop else edit.left_name or edit.right_name
     kind, line = edit.kind.value, "" if edit.left_node is None else code.describe_node(edit.left_node)

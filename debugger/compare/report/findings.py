@@ -407,7 +407,7 @@ class LoopFindings:
         if self.first is None or position < self.execution_position:
             self.first, self.execution_position = difference, position
 
-    def compare_ends(
+    def compare_entry_ends(
         self, entry: tuple[int, ...], left: tuple[int, StoppedBy | None], right: tuple[int, StoppedBy | None]
     ) -> None:
         """Compare the trip counts of both sides in an entry, each with the reason for its end."""
@@ -419,7 +419,7 @@ class LoopFindings:
         else:
             self.trips.entries += 1
 
-    def explain_trips(self) -> None:
+    def explain_trip_difference(self) -> None:
         """Explain different trip counts by the first value that differs, if that is before."""
         first, trips = self.first, self.trips
         if first is None or trips is None or first.entry > trips.entry:

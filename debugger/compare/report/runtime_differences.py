@@ -37,7 +37,7 @@ def reasons_predicting(
     ]
 
 
-def extreme_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
+def extreme_value_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
     """The rule that explains what the other side has as the extreme of some numbers, if one does."""
     if node is None or node.op_type not in _OPERATORS or not node.inputs:
         return []

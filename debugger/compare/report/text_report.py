@@ -189,12 +189,12 @@ def _cause_lines(cause: Cause | None, first: Difference, sides: tuple[str, str])
     if cause is None:
         return False
     if cause.source is not None:
-        yield from _source_lines(cause.source, cause, first, sides)
+        yield from _cause_source_lines(cause.source, cause, first, sides)
     if cause.node is not None:
         yield from _node_lines(cause.node, cause.remark, first, sides)
-        return _same_values(cause.node.difference, first)
+        return _have_same_values(cause.node.difference, first)
     if cause.source is not None:
-        return _same_values(cause.source, first)
+        return _have_same_values(cause.source, first)
     yield f"      {cause.remark}"
     return False
 
@@ -212,7 +212,7 @@ def _node_lines(node: NodeDifference, remark: str, first: Difference, sides: tup
     yield from _value_pair_lines(node.difference, sides, "        ")
 
 
-def _source_lines(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+def _cause_source_lines(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     is_known = source.role != "result"
     text = f"it comes from the {source.role} " if is_known else "it can be followed back to "
     yield f"      {text}'{source.name}'{_iteration_if_different(source, first)}"
@@ -230,7 +230,7 @@ def _iteration_if_different(difference: Difference, first: Difference) -> str:
     return f", {_iteration_text(difference)}" if difference.iteration != first.iteration else ""
 
 
-def _same_values(left: Difference, right: Difference) -> bool:
+def _have_same_values(left: Difference, right: Difference) -> bool:
     """Whether two differences have the same values, which are then reported once."""
     pairs = ((left.left, right.left), (left.right, right.right))
     return all(not compare(a, b, Tolerance(0.0, 0.0)).kind for a, b in pairs)
@@ -362,14 +362,14 @@ def _body_headroom_lines(record: BodyHeadroom, sides: tuple[str, str]) -> Iterat
     if result is not None:
         node = f"{result.op_type} '{result.node}'"
         yield (
-            f"      first Inf or NaN in {side} alone: {_out_of_range_time(result)}, {node}, {result.count} of "
+            f"      first Inf or NaN in {side} alone: {_result_time_text(result)}, {node}, {result.count} of "
             f"{count_text(result.size, 'element')}"
         )
     if record.untested_from_iteration is not None:
         yield f"      nodes were not looked at from iteration {record.untested_from_iteration} on"
 
 
-def _out_of_range_time(result: OutOfRangeResult) -> str:
+def _result_time_text(result: OutOfRangeResult) -> str:
     entry = f" (entered in iteration {'/'.join(map(str, result.entry))})" if result.entry else ""
     return "before the loop" if result.iteration is None else f"iteration {result.iteration}{entry}"
 
@@ -378,7 +378,7 @@ def _saturation_lines(values: Sequence[Saturation], sides: tuple[str, str]) -> I
     """Saturation of quantised values, least headroom first."""
     clipped = [(s.side, s.first_saturated) for s in values if s.first_saturated is not None]
     for side, result in sorted(clipped, key=lambda item: (item[1].entry, item[1].iteration or 0))[:1]:
-        location = "main graph" if result.iteration is None else _out_of_range_time(result)
+        location = "main graph" if result.iteration is None else _result_time_text(result)
         yield (
             f"      first saturated in {sides[side]}: {location}, {result.op_type} "
             f"'{result.node}', {result.count} of {count_text(result.size, 'element')}"

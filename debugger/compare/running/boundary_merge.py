@@ -22,7 +22,7 @@ from ..causes.dynamic_range import RangeMonitor
 from ..causes.narrow_type_headroom import record_headroom
 from ..causes.output_causes import trace_output_causes
 from ..causes.quantization_saturation import SaturationMonitor
-from ..causes.quantization_tie_rounding import QuantizationSteps, compared_value
+from ..causes.quantization_tie_rounding import QuantizationSteps, graph_value_by_role
 from ..edits import Edit, EditScript
 from ..proof.cause_proof import CauseProof
 from ..proof.intervention import Interventions, Reruns
@@ -143,14 +143,14 @@ def compare_sides(
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
             loop.trips.reasons = reasons_predicting(loop.reasons, "trips", peer)
-            loop.explain_trips()
-    effects = _edit_effects(result, left, right, options, time.monotonic() - start)
+            loop.explain_trip_difference()
+    effects = _find_edit_effects(result, left, right, options, time.monotonic() - start)
     if effects:
         result.static_differences = order_by_effect(listed, effects, chosen)
     return result
 
 
-def _edit_effects(
+def _find_edit_effects(
     result: Comparison, left: ComparisonSide, right: ComparisonSide, options: ComparisonOptions, seconds: float
 ) -> Mapping[Edit, EditEffect]:
     """Which edits cause the difference, and which have no effect. ``seconds``: the time of both runs.
@@ -242,10 +242,10 @@ class _BoundaryMerge:
         while (a is not None or b is not None) and not self.notes:
             if b is None or (a is not None and a[0] < b[0]):
                 assert a is not None
-                self._one_sided_boundary(a, 0)
+                self._handle_one_sided_boundary(a, 0)
                 a = next(lefts, None)
             elif a is None or b[0] < a[0]:
-                self._one_sided_boundary(b, 1)
+                self._handle_one_sided_boundary(b, 1)
                 b = next(rights, None)
             else:
                 self._compare_boundaries(a[0], a[1], a[2], b[2])
@@ -262,23 +262,23 @@ class _BoundaryMerge:
                 pair, enclosing = self.matches_by_path[side_index][boundary.loop]
                 yield _execution_position(pair, enclosing, boundary), pair, boundary
 
-    def _one_sided_boundary(self, item: tuple[ExecutionPosition, LoopMatch, Boundary], side: int) -> None:
+    def _handle_one_sided_boundary(self, item: tuple[ExecutionPosition, LoopMatch, Boundary], side: int) -> None:
         _, pair, boundary = item
         self.findings[pair.index].unmatched_boundaries += 1
-        self._note_end(pair, boundary, side)
+        self._record_entry_end(pair, boundary, side)
         entry = self.open_entries.get((pair.index, boundary.entry))
         ended = None if entry is None else (entry.right_end, entry.left_end)[side]
         if ended is not None and boundary.iteration >= max(_MAX_FOLLOWED_ITERATIONS, _MAX_FOLLOWED_RATIO * ended[0]):
-            self._stop_following(pair, boundary, side, ended)
+            self._end_possibly_infinite_entry(pair, boundary, side, ended)
 
-    def _stop_following(
+    def _end_possibly_infinite_entry(
         self, pair: LoopMatch, boundary: Boundary, side: int, ended: tuple[int, StoppedBy | None]
     ) -> None:
         """End the comparison in an entry that may be infinite on one side."""
         followed = boundary.iteration, StoppedBy.LIMIT
         del self.open_entries[pair.index, boundary.entry]
         ends = (followed, ended) if side == 0 else (ended, followed)
-        self.findings[pair.index].compare_ends(boundary.entry, *ends)
+        self.findings[pair.index].compare_entry_ends(boundary.entry, *ends)
         labels = (self.left.label, self.right.label)[:: 1 if side == 0 else -1]
         path = (pair.left, pair.right)[side].path
         self.notes.append(
@@ -299,7 +299,7 @@ class _BoundaryMerge:
             else:
                 since.setdefault(name, a.iteration - 1)
             if difference is not None:
-                self._note_difference(pair, position, difference)
+                self._record_difference(pair, position, difference)
         if findings.first is not None and not findings.differing_since:
             findings.differing_since = dict(since)
         if a.iteration:
@@ -308,18 +308,18 @@ class _BoundaryMerge:
                 self._update_monitors(pair, a)
         else:
             findings.compared_values += differences.compared
-        self._note_end(pair, a, 0)
-        self._note_end(pair, b, 1)
+        self._record_entry_end(pair, a, 0)
+        self._record_entry_end(pair, b, 1)
 
-    def _note_difference(self, pair: LoopMatch, position: ExecutionPosition, difference: Difference) -> None:
+    def _record_difference(self, pair: LoopMatch, position: ExecutionPosition, difference: Difference) -> None:
         """Record two values that are not equal."""
         findings = self.findings[pair.index]
         if difference.delta.dtypes:
             record_headroom(findings.boundary_headrooms, difference)
         if not difference.delta.kind:
             return
-        value = compared_value(pair.left.loop, difference.role, difference.name, difference.iteration)
-        step = self.steps.value_step(value, difference.left)
+        value = graph_value_by_role(pair.left.loop, difference.role, difference.name, difference.iteration)
+        step = self.steps.value_quantization_step(value, difference.left)
         findings.add_difference(replace(difference, step=step), position)
 
     def _make_monitors(self, pair: LoopMatch) -> Iterator[RangeMonitor | SaturationMonitor]:
@@ -357,7 +357,7 @@ class _BoundaryMerge:
         for role, left, right in (("carried", a.carried, b.carried), ("scan", a.scanned, b.scanned)):
             if not left and not right:
                 continue
-            for name, other, _ in self._name_matching(pair, role, left, right):
+            for name, other, _ in self._cached_name_matching(pair, role, left, right):
                 if name in left and other in right:
                     yield role, name, other, left[name], right[other]
         if a.condition is not None and b.condition is not None:
@@ -365,7 +365,7 @@ class _BoundaryMerge:
             name, other = (_condition_name(info.loop, first) for info in (pair.left, pair.right))
             yield "condition", name, other, a.condition, b.condition
 
-    def _name_matching(
+    def _cached_name_matching(
         self, pair: LoopMatch, role: str, left: Mapping[str, Any], right: Mapping[str, Any]
     ) -> NameMatching:
         """The pairs of names, determined at the first boundary with both."""
@@ -405,7 +405,7 @@ class _BoundaryMerge:
             matched, [name for name in left if name not in a], [name for name in right if name not in b]
         )
 
-    def _note_end(self, pair: LoopMatch, boundary: Boundary, side: int) -> None:
+    def _record_entry_end(self, pair: LoopMatch, boundary: Boundary, side: int) -> None:
         entry = self.open_entries.setdefault((pair.index, boundary.entry), _LoopEntry())
         entry.iterations[side] = boundary.iteration
         if boundary.ended is None:
@@ -420,7 +420,7 @@ class _BoundaryMerge:
             return
         del self.open_entries[pair.index, boundary.entry]
         findings.completed_entries += 1
-        findings.compare_ends(boundary.entry, entry.left_end, entry.right_end)
+        findings.compare_entry_ends(boundary.entry, entry.left_end, entry.right_end)
 
     def _finish_open_entries(self) -> None:
         """Finish entries that did not end on both sides: a limit is no end, even for equal trip counts."""
@@ -433,7 +433,7 @@ class _BoundaryMerge:
                 )
             ]
             if ends[0] is not None and ends[1] is not None and (entry.left_end or entry.right_end):
-                findings.compare_ends(position, ends[0], ends[1])
+                findings.compare_entry_ends(position, ends[0], ends[1])
             else:
                 counts = [count for count in entry.iterations if count is not None]
                 findings.truncated_at_iteration = min(counts)

@@ -60,7 +60,7 @@ class LoopMatching:
 def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> LoopMatching:
     """Pair the loops level by level: by given names, path, name, similarity, and order."""
     matching = LoopMatching([], [], [])
-    _match_level(left, right, names, (), matching)
+    _match_loop_level(left, right, names, (), matching)
     return matching
 
 
@@ -83,7 +83,7 @@ def check_names(left: ComparisonSide, right: ComparisonSide, names: Mapping[str,
                 raise UsageError(f"{pair[0]}={pair[1]}: {side.label} has no '{pair[k]}'{hint}")
 
 
-def _match_level(
+def _match_loop_level(
     left: Sequence[LoopInfo],
     right: Sequence[LoopInfo],
     names: Mapping[str, str],
@@ -117,7 +117,7 @@ def _match_level(
         j, method = matches[k]
         pair = LoopMatch(len(matching.pairs), left[k], right[j], method, enclosing)
         matching.pairs.append(pair)
-        _match_level(left[k].children, right[j].children, names, (*enclosing, pair.index), matching)
+        _match_loop_level(left[k].children, right[j].children, names, (*enclosing, pair.index), matching)
 
 
 def _body_similarity(left: Loop, right: Loop) -> float:
@@ -201,7 +201,7 @@ def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mappin
         if name in pairs:
             continue
         used = {other for other, _ in pairs.values()}
-        free = [other for other in right if other not in used and _same_type(value, right[other])]
+        free = [other for other in right if other not in used and _has_same_type(value, right[other])]
         if free:
             pairs[name] = free[0], "name" if free[0] == name else "position"
     used = {other for other, _ in pairs.values()}
@@ -212,7 +212,7 @@ def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mappin
     )
 
 
-def _same_type(a: Any, b: Any) -> bool:
+def _has_same_type(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) or isinstance(b, list | tuple) or a is None or b is None:
         return isinstance(a, list | tuple) == isinstance(b, list | tuple)
     x, y = np.asarray(a), np.asarray(b)

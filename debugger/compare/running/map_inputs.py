@@ -36,14 +36,14 @@ def map_inputs(inputs: Mapping[str, Data], model: Model, names: Mapping[str, str
     }
 
 
-def ports_of_right_alone(left: Model, right: Model, names: Mapping[str, str]) -> list[Port]:
+def unmapped_right_ports(left: Model, right: Model, names: Mapping[str, str]) -> list[Port]:
     """The inputs of the right model that none of the left one is mapped to."""
     samples = {port.name: np.zeros((), np.float32 if port.dtype is None else port.dtype) for port in left.inputs}
     mapped = map_inputs(samples, right, names)
     return [port for port in right.inputs if port.name not in mapped]
 
 
-def own_inputs(inputs: Mapping[str, Data], model: Model) -> dict[str, Data]:
+def inputs_of_model(inputs: Mapping[str, Data], model: Model) -> dict[str, Data]:
     """Those of the inputs of several models that one has."""
     ports = {port.name for port in model.inputs}
     return {name: value for name, value in inputs.items() if name in ports}

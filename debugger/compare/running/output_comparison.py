@@ -51,7 +51,7 @@ def compare_outputs(
             delta = _compare_without_padding(result, (left, right), (name, other), (a, b), tolerance) or delta
         result.compared_outputs += 1
         if delta.kind:
-            step = steps.output_step(name, a)
+            step = steps.output_quantization_step(name, a)
             result.outputs.append(Difference("output", name, other, delta, left=a, right=b, step=step))
     for label, names_only in ((left.label, names.only_left), (right.label, names.only_right)):
         for name in names_only:

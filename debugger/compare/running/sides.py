@@ -162,7 +162,7 @@ class ModelSide:
             ExecutionError: a node failed.
             LimitError: a loop is infinite and there is no limit.
         """
-        return self._run(self._start_engine(), is_rerun=False)
+        return self._run_frames(self._start_engine(), is_rerun=False)
 
     def bound_inputs(self) -> Iterator[tuple[Value, Any]]:
         """The inputs of the graph, variables included, with their data."""
@@ -178,7 +178,7 @@ class ModelSide:
     def run_to_end(self) -> ValueReader:
         """Run the model again to its end; return the values of the main graph."""
         engine = self._start_engine()
-        for _ in self._run(engine, is_rerun=True):
+        for _ in self._run_frames(engine, is_rerun=True):
             pass
         return Frame(engine, MAIN_GRAPH).values
 
@@ -188,7 +188,7 @@ class ModelSide:
         engine.set_limits(self.limit, refuse_endless=True)
         return engine
 
-    def _run(self, engine: Engine, is_rerun: bool) -> Iterator[Frame]:
+    def _run_frames(self, engine: Engine, is_rerun: bool) -> Iterator[Frame]:
         tick = ProgressReporter(
             self._on_tick if is_rerun or self._reports_first_run else None,
             is_rerun,
@@ -225,7 +225,7 @@ class ModelSide:
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
         """Run the model again up to an iteration; the values are those of that run."""
         inputs: dict[Value, Any] = {}
-        for frame in self._run(self._start_engine(), is_rerun=True):
+        for frame in self._run_frames(self._start_engine(), is_rerun=True):
             if (frame.path, frame.entry) != (loop, entry):
                 continue
             if frame.iteration == (0 if iteration is None else iteration + 1):
@@ -245,11 +245,11 @@ class ModelSide:
 
 def loops_of_model(model: Model) -> list[LoopInfo]:
     """The outermost loops of a model."""
-    return [_loop_info(loop) for loop in model.loops]
+    return [_make_loop_info(loop) for loop in model.loops]
 
 
-def _loop_info(loop: LoopNode) -> LoopInfo:
-    return LoopInfo(loop.path, loop.name, tuple(_loop_info(child) for child in loop.children), loop.loop)
+def _make_loop_info(loop: LoopNode) -> LoopInfo:
+    return LoopInfo(loop.path, loop.name, tuple(_make_loop_info(child) for child in loop.children), loop.loop)
 
 
 class TraceSide:

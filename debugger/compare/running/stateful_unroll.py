@@ -41,7 +41,7 @@ def _requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> M
                 continue
             scans = {results[name].name: replace(p, stack=False) for name, p in _output_scans(other, loop)}
             graph = unroll_requests(model.graph, slices, scans)
-            _fix_initial_state(graph, model.state)
+            _make_initial_state_constant(graph, model.state)
             for port in other.inputs:
                 for value in graph.inputs:
                     if port.name in ports and value.name == ports[port.name].name:
@@ -50,7 +50,7 @@ def _requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> M
     return model
 
 
-def _fix_initial_state(graph: Graph, state: Mapping[str, Data]) -> None:
+def _make_initial_state_constant(graph: Graph, state: Mapping[str, Data]) -> None:
     """Make the initial values of the state constants, for the comparison."""
     for value, data in variable_inputs(graph, state):
         value.constant = data

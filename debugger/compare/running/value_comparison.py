@@ -91,21 +91,21 @@ def compare(left: Any, right: Any, tolerance: Tolerance, *, loose_shape: bool = 
     ``loose_shape``: ignore axes of length 1, as between a stacked and a concatenated element.
     """
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
-        return _sequences(left, right, tolerance)
+        return _compare_sequences(left, right, tolerance)
     if left is None or right is None:
         if left is right:
             return NO_DIFFERENCE
-        return Delta("kind", math.inf, math.inf, text=f"{_value_kind(left)} and {_value_kind(right)}")
-    a, b = _array(left), _array(right)
+        return Delta("kind", math.inf, math.inf, text=f"{_value_kind_text(left)} and {_value_kind_text(right)}")
+    a, b = _as_array(left), _as_array(right)
     if a.dtype != b.dtype and (dtype_kind(a.dtype) != dtype_kind(b.dtype) or dtype_kind(a.dtype) not in ("i", "f")):
         return Delta("dtype", math.inf, math.inf, text=f"{_dtype_name(a)} and {_dtype_name(b)}")
     if loose_shape and a.shape != b.shape and _significant_dims(a) == _significant_dims(b):
         b = b.reshape(a.shape)
     if a.shape != b.shape:
         return Delta("shape", math.inf, math.inf, text=f"{list(a.shape)} and {list(b.shape)}")
-    if _equal(a, b):
+    if _arrays_equal(a, b):
         return NO_DIFFERENCE
-    delta = _arrays(a, b, tolerance)
+    delta = _compare_arrays(a, b, tolerance)
     return delta if a.dtype == b.dtype else replace(delta, dtypes=(_dtype_name(a), _dtype_name(b)))
 
 
@@ -118,13 +118,13 @@ def dtype_kind(dtype: np.dtype[Any] | None) -> str:
     return {"u": "i", "O": "S", "U": "S", "T": "S"}.get(dtype.kind, dtype.kind)
 
 
-def _value_kind(value: Any) -> str:
+def _value_kind_text(value: Any) -> str:
     if value is None:
         return "nothing"
     return f"a sequence of {len(value)}" if isinstance(value, list | tuple) else "a tensor"
 
 
-def _array(value: Any) -> Array:
+def _as_array(value: Any) -> Array:
     array = np.asarray(value)
     # Strings are objects or have NumPy's own types.
     return array.astype(object) if array.dtype.kind in "UST" else array
@@ -138,9 +138,9 @@ def _significant_dims(array: Array) -> tuple[int, ...]:
     return tuple(dim for dim in array.shape if dim != 1)
 
 
-def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
+def _compare_sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
     if not (isinstance(left, list | tuple) and isinstance(right, list | tuple)):
-        return Delta("kind", math.inf, math.inf, text=f"{_value_kind(left)} and {_value_kind(right)}")
+        return Delta("kind", math.inf, math.inf, text=f"{_value_kind_text(left)} and {_value_kind_text(right)}")
     if len(left) != len(right):
         return Delta("length", math.inf, math.inf, text=f"{len(left)} and {len(right)} elements")
     worst = NO_DIFFERENCE
@@ -154,7 +154,7 @@ def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
     return worst
 
 
-def _equal(a: Array, b: Array) -> bool:
+def _arrays_equal(a: Array, b: Array) -> bool:
     """Whether two arrays of one shape have equal types and numbers: a fast path, since most compared arrays
     are."""
     if a.dtype != b.dtype:
@@ -166,18 +166,20 @@ def _equal(a: Array, b: Array) -> bool:
         return bool((a == b).all())
 
 
-def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
+def _compare_arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     if not a.size:
         return NO_DIFFERENCE
     is_64_bit = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
     if is_64_bit or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
         gap = _exact_distance(a, b, unequal)
-        return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)
+        return _make_delta(
+            a, b, unequal, gap, _relative_distance(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap
+        )
     if a.dtype.kind in "iu" or (a.dtype.kind == "V" and "int" in a.dtype.name):
         x, y = a.astype(np.int64), b.astype(np.int64)
         gap = np.abs(x - y).astype(np.float64)
-        return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(y).astype(np.float64)))
+        return _make_delta(a, b, gap > 0, gap, _relative_distance(gap, np.abs(y).astype(np.float64)))
     return _compare_floats(a, b, tolerance)
 
 
@@ -197,7 +199,7 @@ def _compare_floats(a: Array, b: Array, tolerance: Tolerance) -> Delta:
         peak = max(tolerance.peak_fraction, rtol * _REORDERED_SUM_FRACTION if tolerance.reordered_sums else 0.0)
         if peak and beyond.any():
             beyond &= ~(gap <= peak * _largest_magnitude(right.astype(kind)))
-        return _delta(a, b, beyond, gap, _relative(gap, magnitude), np.flatnonzero(unequal))
+        return _make_delta(a, b, beyond, gap, _relative_distance(gap, magnitude), np.flatnonzero(unequal))
 
 
 def _largest_magnitude(array: Array) -> float:
@@ -215,13 +217,13 @@ def _exact_distance(a: Array, b: Array, unequal: Array) -> Array:
     return gap
 
 
-def _relative(gap: Array, size: Array) -> Array:
+def _relative_distance(gap: Array, size: Array) -> Array:
     with np.errstate(all="ignore"):
         relative = np.where(gap == 0, 0.0, gap / size)
         return np.where(np.isnan(relative), np.inf, relative)
 
 
-def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, indices: Array | None = None) -> Delta:
+def _make_delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, indices: Array | None = None) -> Delta:
     """The worst element, beyond the tolerance if there are any. ``indices``: the flat indices of the processed
     elements; other elements are equal."""
     count = int(np.count_nonzero(beyond))

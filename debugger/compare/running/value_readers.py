@@ -99,7 +99,7 @@ def iteration_inputs(frame: FrameProtocol) -> dict[Value, Any]:
     inputs = {edge.param: carried[edge.param.name] for edge in loop.back_edges if edge.param.name in carried}
     for port in loop.sliced_inputs:
         is_known, array = frame.values.read(port.outer)
-        part = _slice_part(frame, loop, port, array) if is_known else None
+        part = _current_slice_part(frame, loop, port, array) if is_known else None
         if part is not None:
             inputs[port.inner] = part
     if loop.iteration is not None and loop.iteration not in inputs:
@@ -120,7 +120,7 @@ def pre_condition_values(loop: Loop) -> list[Value]:
     return [value for node in nodes for value in node.outputs if value is not None]
 
 
-def _slice_part(frame: FrameProtocol, loop: Loop, port: Any, array: Any) -> Array | None:
+def _current_slice_part(frame: FrameProtocol, loop: Loop, port: Any, array: Any) -> Array | None:
     try:
         parts = entry_parts(array, port, loop.describe(), frame.trip_count)
     except ExecutionError:

@@ -31,7 +31,7 @@ def openvino_terms(context: TermsContext) -> LoopTerms:
     if not is_openvino:
         terms.add_section("captures", [(row, _invariant_source(scope)) for row, scope in context.capture_rows()])
         terms.requirements += post_test_loop_requirements(context)
-        _add_requirements(context, terms, is_iterator)
+        _add_porting_requirements(context, terms, is_iterator)
     return terms
 
 
@@ -133,7 +133,7 @@ def _back_edge_rows(context: TermsContext) -> Iterator[Row]:
         yield f"{context.operand(loop.condition)} → {display_name(condition)}", str(condition.type)
 
 
-def _add_requirements(context: TermsContext, terms: LoopTerms, is_iterator: bool) -> None:
+def _add_porting_requirements(context: TermsContext, terms: LoopTerms, is_iterator: bool) -> None:
     loop, rule = context.loop, context.termination
     for value in context.non_tensor_values():
         terms.unsupported.append(

@@ -41,7 +41,7 @@ def tensorrt_terms(context: TermsContext) -> LoopTerms:
     return terms
 
 
-def conditional_requirements(graph: Graph) -> Iterator[str]:
+def if_branch_requirements(graph: Graph) -> Iterator[str]:
     """Requirements of TensorRT that the Ifs of a model violate."""
     for node in walk(graph):
         if not isinstance(node, If):
@@ -220,7 +220,7 @@ def _add_shape_limits(context: TermsContext, terms: LoopTerms) -> None:
             f"an IRecurrence cannot change shape: it is only right where {', '.join(unknown_names)} {verb}"
         )
     imported: dict[str, list[str]] = {}
-    for value in _loop_values(loop):
+    for value in _loop_port_values(loop):
         dtype = tensor_dtype(value.type)
         if dtype is None or dtype.name in _NATIVE_TYPES:
             continue
@@ -239,7 +239,7 @@ def _add_shape_limits(context: TermsContext, terms: LoopTerms) -> None:
         )
 
 
-def _loop_values(loop: Loop) -> list[Value]:
+def _loop_port_values(loop: Loop) -> list[Value]:
     values = [edge.param for edge in loop.back_edges]
     values += [port.outer for port in loop.sliced_inputs]
     values += [scan.result for scan in loop.scan_outputs]

@@ -15,11 +15,11 @@ from .command_registry import COMMANDS, QuitRequest, command
 from .text_output import (
     branch_lines,
     breakpoint_lines,
+    checkpoint_lines,
     frame_lines,
     help_lines,
-    history_lines,
     loop_lines,
-    names_lines,
+    short_name_lines,
     stack_lines,
     value_lines,
     values_lines,
@@ -265,11 +265,11 @@ def _info(console: Console, rest: str) -> None:
         "breakpoints": lambda: breakpoint_lines(session.breakpoints, session) or ["no breakpoints"],
         "frame": lambda: frame_lines(console.selected_frame()),
         "values": lambda: values_lines(console.selected_frame()),
-        "names": lambda: names_lines(console.selected_frame()),
+        "names": lambda: short_name_lines(console.selected_frame()),
         "loops": lambda: loop_lines(session),
         "branches": lambda: branch_lines(session),
         "displays": lambda: [f"{k}: {e.text}" for k, e in console.displays.items()] or ["no displays"],
-        "history": lambda: history_lines(session),
+        "history": lambda: checkpoint_lines(session),
     }
     word = _INFO_ALIASES.get(rest, rest)
     matches = [topic for topic in topics if word and topic.startswith(word)]
@@ -293,7 +293,7 @@ def _set(console: Console, rest: str) -> None:
         if size_match is None:
             raise UsageError("set history needs a size, as in set history 512M")
         console.session.controller.timeline.set_limit(int(size_match[1]) * _BYTES_PER_SUFFIX[size_match[2].lower()])
-        console.write_line(history_lines(console.session)[0])
+        console.write_line(checkpoint_lines(console.session)[0])
         return
     frame = console.selected_frame()
     selected = console.selected_index

@@ -170,7 +170,7 @@ def values_lines(frame: FrameReader) -> list[str]:
     return lines or ["nothing has a value yet"]
 
 
-def names_lines(frame: FrameReader) -> list[str]:
+def short_name_lines(frame: FrameReader) -> list[str]:
     """Lines of the short names of a frame, and their full names."""
     rows = short_name_rows(short_names(frame.scope().values()))
     width = max((len(short) for short, _ in rows), default=0)
@@ -212,7 +212,7 @@ def _node_name(node: Any) -> str:
     return escape_unprintable(node.name)
 
 
-def history_lines(session: Session) -> list[str]:
+def checkpoint_lines(session: Session) -> list[str]:
     """The number and size of the checkpoints."""
     timeline = session.controller.timeline
     return [

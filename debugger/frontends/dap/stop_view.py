@@ -73,10 +73,10 @@ class DapStopView:
         )
         outputs = self.stop_state.outputs if self.stop_state.stop.done else None
         groups = [
-            ("Carried", "locals", _settable_variables(frame.carried.items(), settable)),
+            ("Carried", "locals", _make_variables(frame.carried.items(), settable)),
             ("Condition", "", _condition_variables(frame)),
             ("Inputs", "arguments", inputs),
-            ("Body", "locals", _settable_variables([(name, values[name]) for name in body], settable)),
+            ("Body", "locals", _make_variables([(name, values[name]) for name in body], settable)),
             ("Scan outputs", "returnValue", _scan_variables(frame)),
             ("Captures", "globals", [DapVariable(name, value) for name, value in frame.captures]),
             ("Outputs", "returnValue", [DapVariable(name, value) for name, value in outputs or ()]),
@@ -90,7 +90,7 @@ class DapStopView:
         return scopes
 
 
-def _settable_variables(values: Iterable[tuple[str, Any]], settable: bool) -> list[DapVariable]:
+def _make_variables(values: Iterable[tuple[str, Any]], settable: bool) -> list[DapVariable]:
     return [DapVariable(name, value, quote(name) if settable else "") for name, value in values]
 
 

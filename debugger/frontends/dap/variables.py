@@ -80,10 +80,10 @@ class VariableReferences:
         entry = self._references.get(reference)
         if entry is None:
             return None
-        matches = _items_sent_as(entry.items, name)
+        matches = _items_by_sent_name(entry.items, name)
         if not matches:
             self.children_of(reference)
-            matches = _items_sent_as(entry.items, name)
+            matches = _items_by_sent_name(entry.items, name)
         return matches[0] if len(matches) == 1 else None
 
     def describe(self, item: DapVariable) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class VariableReferences:
         return body
 
 
-def _items_sent_as(items: Mapping[str, DapVariable], name: str) -> list[DapVariable]:
+def _items_by_sent_name(items: Mapping[str, DapVariable], name: str) -> list[DapVariable]:
     return [item for item in items.values() if escape_unprintable(item.name) == name]
 
 

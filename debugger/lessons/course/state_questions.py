@@ -83,7 +83,7 @@ def carried_value_question(n: int, x0: int, iteration: int) -> StateQuestion:
     )
 
 
-def _generate_body_question(random: Random) -> Question:
+def _generate_run_question(random: Random) -> Question:
     """One of the two questions, at random."""
     n = random.randint(6, 9)
     if random.random() < 0.5:
@@ -286,7 +286,7 @@ _FIRST_NAN = StateQuestion(
 )
 #: Each as first asked, and its generator; by the names in the lesson files.
 STATE_QUESTIONS: Mapping[str, tuple[Question, QuestionGenerator | None]] = {
-    "run_count": (run_count_question(5, 3), _generate_body_question),
+    "run_count": (run_count_question(5, 3), _generate_run_question),
     "iteration_count": (iteration_count_question(5), _generate_iteration_count),
     "final_value": (final_value_question(1, 13), _generate_final_value),
     "nested_position": (position_question(3, 1, 3), _generate_position),

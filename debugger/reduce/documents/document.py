@@ -114,7 +114,7 @@ class Document(Protocol):
         """Replace the model by one iteration of the body of a loop; return the new inputs. Outputs are the results of
         the body."""
 
-    def if_nodes(self) -> list[DocumentNode]:
+    def inlinable_if_nodes(self) -> list[DocumentNode]:
         """Return the Ifs of the main graph that can be inlined."""
         return [node for node in self.nodes() if node.op_type in self.BRANCH_OPERATORS]
 
@@ -132,7 +132,7 @@ class Document(Protocol):
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
         """Return the carried values of all loops: the loop and the index of the value."""
-        return [(node, k) for node in self._all_loops() for k in range(self.carried_count(self.node_of(node)))]
+        return [(node, k) for node in self._all_loops() for k in range(self.carried_value_count(self.node_of(node)))]
 
     def remove_carried(self, node: DocumentNode, index: int) -> bool:
         """Replace a carried value by its initial value; False if that is impossible."""
@@ -142,7 +142,7 @@ class Document(Protocol):
         return [
             (node, k)
             for node in self._all_loops()
-            for k in self.unread_indices(self.graph_at(node.graph_path), self.node_of(node))
+            for k in self.unread_result_indices(self.graph_at(node.graph_path), self.node_of(node))
         ]
 
     def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
@@ -159,7 +159,7 @@ class Document(Protocol):
     def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
         """Declare inputs with the types of these values, and remove declarations of inner values."""
 
-    def cleanups(self) -> list[Callable[[], None]]:
+    def cleanup_edits(self) -> list[Callable[[], None]]:
         """Return independent edits that remove data without effect on results."""
 
     # -- graphs and nodes of the format
@@ -180,10 +180,10 @@ class Document(Protocol):
     def describe_node(self, graph: Any, node: Any, path: GraphPath) -> DocumentNode:
         """Return a description of a node."""
 
-    def carried_count(self, node: Any) -> int:
+    def carried_value_count(self, node: Any) -> int:
         """Return the number of carried values of a loop."""
 
-    def unread_indices(self, graph: Any, node: Any) -> list[int]:
+    def unread_result_indices(self, graph: Any, node: Any) -> list[int]:
         """Return the indices of results of a loop's body without readers."""
 
     def graph_at(self, path: GraphPath) -> Any:

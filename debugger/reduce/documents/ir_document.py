@@ -98,7 +98,7 @@ class IrDocument(Document):
 
     def save(self, folder: Path, stem: str) -> Path:
         root, blob = copy.deepcopy(self.root), bytearray()
-        for layer in _constants(IrGraph(root)):
+        for layer in _constant_layers(IrGraph(root)):
             data = self.pool[int(layer.attrib.pop(_POOL_INDEX))]
             # Store equal bytes once, with the alignment of the type.
             offset = blob.find(data)
@@ -118,10 +118,10 @@ class IrDocument(Document):
         return path
 
     def text(self) -> str:
-        return escape_lines(_text_lines(self, self.graph, ""))
+        return escape_lines(_layer_text_lines(self, self.graph, ""))
 
     def content_key(self) -> bytes:
-        pooled = [self.pool[int(layer.get(_POOL_INDEX))] for layer in _constants(self.graph)]
+        pooled = [self.pool[int(layer.get(_POOL_INDEX))] for layer in _constant_layers(self.graph)]
         return b"\0".join([bytes(etree.tostring(self.root)), *pooled])
 
     # -- the main graph
@@ -158,7 +158,7 @@ class IrDocument(Document):
     def initial_value_names(self, key: str) -> list[str]:
         net, layer = self.graph, self.find_node(self.graph, key)
         return [
-            net.source_name(layer, _invariant_input(layer, edge.get("to-layer")).get("external_port_id"))
+            net.source_name(layer, _invariant_input_entry(layer, edge.get("to-layer")).get("external_port_id"))
             for edge in back_edges(layer)
         ]
 
@@ -168,8 +168,10 @@ class IrDocument(Document):
         names_found = []
         for edge in back_edges(layer):
             result = edge.get("from-layer")
-            entry = next((item for item in port_map_entries(layer, "output") if _gives_last(item, result)), None)
-            port = _add_output(layer, result) if entry is None else entry.get("external_port_id")
+            entry = next(
+                (item for item in port_map_entries(layer, "output") if _is_last_value_entry(item, result)), None
+            )
+            port = _add_output_port(layer, result) if entry is None else entry.get("external_port_id")
             element = next(item for item in output_ports(layer) if item.get("id") == port)
             if not element.get("names"):
                 element.set("names", fresh_name(f"{layer.get('name')}_{port}", set(names.values())))
@@ -198,14 +200,14 @@ class IrDocument(Document):
             if trip_count is not None and int(np.asarray(trip_count).reshape(-1)[0]) >= index:
                 self._set_trip_count(net, layer, trip_count, int(np.asarray(trip_count).reshape(-1)[0]) - index)
         for edge, data in zip(back_edges(layer), state, strict=True):
-            entry = _invariant_input(layer, edge.get("to-layer"))
+            entry = _invariant_input_entry(layer, edge.get("to-layer"))
             inputs |= _make_model_input(net, layer, entry.get("external_port_id"), data)
         return inputs
 
     def replace_by_iteration(self, key: str, index: int, state: Sequence[Data], values: Values) -> NewInputs:
         root, layer = self.root, self.find_node(self.graph, key)
         outer = IrGraph(root)
-        parameters = _iteration_parameters(outer, layer, index, state, values)
+        parameters = _iteration_parameter_values(outer, layer, index, state, values)
         body = IrGraph(layer.find("body"))
         if parameters is None or any(param.get("id") not in parameters for param in body.layers_of_type("Parameter")):
             return None
@@ -224,7 +226,7 @@ class IrDocument(Document):
             shape = ",".join(map(str, np.shape(data)))
             param.find("data").set("shape", shape)
             param.find("data").set("element_type", element_type(np.asarray(data).dtype))
-        _normalize_results(body)
+        _make_results_unique(body)
         for tag in ("layers", "edges"):
             old = root.find(tag)
             if old is not None:
@@ -307,12 +309,12 @@ class IrDocument(Document):
                 data = layer.find("data")
                 rank = len([size for size in data.get("shape", "").split(",") if size])
                 data.set("shape", ",".join(["?"] * rank))
-        self._remove_shapes()
+        self._remove_output_shapes()
 
-    def cleanups(self) -> list[Callable[[], None]]:
+    def cleanup_edits(self) -> list[Callable[[], None]]:
         return [
             self._remove_metadata,
-            self._remove_shapes,
+            self._remove_output_shapes,
             self._remove_empty_elements,
             self._remove_assigns,
         ]
@@ -323,7 +325,7 @@ class IrDocument(Document):
             for element in list(self.root.iter(tag)):
                 element.getparent().remove(element)
 
-    def _remove_shapes(self) -> None:
+    def _remove_output_shapes(self) -> None:
         """Remove the shapes of layer outputs, which can be inferred."""
         for port in self.root.iter("port"):
             for dim in list(port):
@@ -396,7 +398,7 @@ class IrDocument(Document):
 
     def _pool_constants(self, blob: bytes) -> None:
         """Move the bytes of all constants to the pool."""
-        for layer in _constants(self.graph):
+        for layer in _constant_layers(self.graph):
             data = layer.find("data")
             start, size = int(data.get("offset", 0)), int(data.get("size", 0))
             layer.set(_POOL_INDEX, str(len(self.pool)))
@@ -429,10 +431,10 @@ class IrDocument(Document):
         key = outputs[0] if outputs else node.get("name")
         return DocumentNode(key, node.get("name"), node.get("type"), tuple(graph.input_names(node)), outputs, path)
 
-    def carried_count(self, node: Element) -> int:
+    def carried_value_count(self, node: Element) -> int:
         return len(back_edges(node))
 
-    def unread_indices(self, graph: IrGraph, node: Element) -> list[int]:
+    def unread_result_indices(self, graph: IrGraph, node: Element) -> list[int]:
         body = IrGraph(node.find("body"))
         results = [element.get("id") for element in body.layers_of_type("Result")]
         used = {(element.get("from-layer"), element.get("from-port")) for element in graph.edges()}
@@ -445,7 +447,7 @@ class IrDocument(Document):
         edges = {edge.get("to-layer"): edge.get("from-layer") for edge in back_edges(node)}
         pending = list(live)
         while pending:
-            for param in _parameters_read(body, pending.pop()):
+            for param in _parameters_read_by_result(body, pending.pop()):
                 result = edges.get(param)
                 if result is not None and result not in live:
                     live.add(result)
@@ -491,11 +493,11 @@ def _unused_name(name: str, used: set[str]) -> str:
     return fresh_name(name.replace(",", "_"), used)
 
 
-def _constants(net: IrGraph) -> list[Element]:
+def _constant_layers(net: IrGraph) -> list[Element]:
     return [layer for graph in walk_graphs(net) for layer in graph.layers_of_type(*CONSTANT_TYPES)]
 
 
-def _text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
+def _layer_text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
     """The layers of a graph, one per line."""
     lines = []
     for layer in net.layers:
@@ -514,7 +516,7 @@ def _text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
         for word, inner in inner_graphs(layer):
             for entry in (*layer.findall("port_map/*"), *back_edges(layer)):
                 lines.append(f"{indent}  {entry.tag} {' '.join(f'{k}={v}' for k, v in entry.attrib.items())}")
-            lines += [f"{indent}  {word}:", *_text_lines(document, inner, f"{indent}    ")]
+            lines += [f"{indent}  {word}:", *_layer_text_lines(document, inner, f"{indent}    ")]
     return lines
 
 
@@ -551,7 +553,7 @@ def _drop_unmapped_ports(net: IrGraph, layer: Element) -> None:
             port.getparent().remove(port)
 
 
-def _parameters_read(body: IrGraph, result: str) -> set[str]:
+def _parameters_read_by_result(body: IrGraph, result: str) -> set[str]:
     """The Parameters that a Result depends on."""
     feeding: dict[str, set[str]] = {}
     for (target, _), (source, _) in body.source_by_input().items():
@@ -565,19 +567,19 @@ def _parameters_read(body: IrGraph, result: str) -> set[str]:
     return visited & {param.get("id") for param in body.layers_of_type("Parameter")}
 
 
-def _invariant_input(layer: Element, param: str) -> Element:
+def _invariant_input_entry(layer: Element, param: str) -> Element:
     for entry in port_map_entries(layer, "input"):
         if entry.get("internal_layer_id") == param and entry.get("axis") is None:
             return entry
     raise KeyError(param)
 
 
-def _gives_last(entry: Element, result: str) -> bool:
+def _is_last_value_entry(entry: Element, result: str) -> bool:
     external = entry.get("external_port_id")
     return entry.get("internal_layer_id") == result and entry.get("axis") is None and not external.startswith("-")
 
 
-def _add_output(layer: Element, result: str) -> str:
+def _add_output_port(layer: Element, result: str) -> str:
     ports = [*input_ports(layer), *output_ports(layer)]
     port = str(max((int(port_.get("id")) for port_ in ports), default=-1) + 1)
     add_port(layer, "output", port, precision="UNSPECIFIED")
@@ -599,7 +601,7 @@ def _make_model_input(net: IrGraph, layer: Element, port: str, data: Data) -> di
     return {name: data}
 
 
-def _sliced_inputs(layer: Element) -> list[tuple[Element, int, int]]:
+def _sliced_input_entries(layer: Element) -> list[tuple[Element, int, int]]:
     """The sliced inputs with their axes and strides."""
     entries = [entry for entry in port_map_entries(layer, "input") if entry.get("axis") is not None]
     return [(entry, int(entry.get("axis")), int(entry.get("stride", 1))) for entry in entries]
@@ -614,7 +616,7 @@ def _covers_whole_axis(entry: Element, stride: int) -> bool:
 def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Values) -> NewInputs:
     """Restrict the sliced inputs of a loop to these iterations."""
     inputs: dict[str, Data] = {}
-    for entry, axis, stride in _sliced_inputs(layer):
+    for entry, axis, stride in _sliced_input_entries(layer):
         port = entry.get("external_port_id")
         name = net.source_name(layer, port)
         if name not in values or not _covers_whole_axis(entry, stride):
@@ -630,7 +632,7 @@ def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Values) 
     return inputs
 
 
-def _iteration_parameters(
+def _iteration_parameter_values(
     net: IrGraph, layer: Element, k: int, state: Sequence[Data], values: Values
 ) -> dict[str, tuple[Data, Element | None]] | None:
     """The values of a body's Parameters in an iteration, by id; for a constant also its layer."""
@@ -670,7 +672,7 @@ def _slice_part(entry: Element, array: Any, index: int) -> Data | None:
     return np.take(array, range(start, start + abs(stride)), axis)
 
 
-def _normalize_results(body: IrGraph) -> None:
+def _make_results_unique(body: IrGraph) -> None:
     """Make each computed output of a body unique, with its own name."""
     names, sources, visited = body.name_by_output(), body.source_by_input(), set()
     for result in body.layers_of_type("Result"):

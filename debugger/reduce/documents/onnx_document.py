@@ -18,9 +18,9 @@ from ....runtime.model import Data, Model
 from ....runtime.modelfile.onnx_graph import (
     all_names,
     attribute_value,
-    free_names,
+    captured_names,
     inner_graphs,
-    keep_only,
+    keep_only_members,
     loop_body,
     make_tensor,
     names_read_by_node,
@@ -112,35 +112,37 @@ class OnnxDocument(Document):
         graph, names = self.graph, all_names(self.graph)
         frozen = {name for node in graph.node for name in node.output if name in values}
         nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
-        keep_only(graph.node, nodes)
+        keep_only_members(graph.node, nodes)
         for node in graph.node:
             # Other outputs of the node are still needed.
             node.output[:] = [fresh_name(f"{name}_unread", names) if name in frozen else name for name in node.output]
         graph.input.extend(value_info(name, values[name]) for name in values if name in frozen)
-        keep_only(graph.output, [port for port in graph.output if port.name not in frozen])
+        keep_only_members(graph.output, [port for port in graph.output if port.name not in frozen])
 
     def set_outputs(self, values: Mapping[str, Data | None]) -> None:
         old = {port.name: port for port in self.graph.output}
-        keep_only(self.graph.output, [old.get(name) or value_info(name, data, False) for name, data in values.items()])
+        keep_only_members(
+            self.graph.output, [old.get(name) or value_info(name, data, False) for name, data in values.items()]
+        )
 
     def remove_dead(self) -> None:
         graph = self.graph
         remove_dead(graph)
         used = {name for node in graph.node for name in names_read_by_node(node)} | set(self.outputs)
-        keep_only(graph.input, [port for port in graph.input if port.name in used])
+        keep_only_members(graph.input, [port for port in graph.input if port.name in used])
 
     # -- loops
 
     def initial_value_names(self, key: str) -> list[str]:
-        return _initial_names(self.find_node(self.graph, key))
+        return _initial_value_names(self.find_node(self.graph, key))
 
     def final_value_names(self, key: str) -> list[str]:
         node, used = self.find_node(self.graph, key), all_names(self.graph)
-        for k in range(len(_initial_names(node))):
+        for k in range(len(_initial_value_names(node))):
             if k == len(node.output):
                 node.output.append("")
             node.output[k] = node.output[k] or fresh_name(f"{loop_body(node).output[k].name}_final", used)
-        return list(node.output[: len(_initial_names(node))])
+        return list(node.output[: len(_initial_value_names(node))])
 
     def limit_iterations(self, key: str, path: GraphPath, count: int, values: Values) -> NewInputs:
         graph, host = self.graph, self.graph_at(path)
@@ -177,7 +179,7 @@ class OnnxDocument(Document):
         body = GraphProto()
         body.CopyFrom(loop_body(node))
         body_inputs = _iteration_inputs(node, index, state, values)
-        outer = free_names(body)
+        outer = captured_names(body)
         constants = {port.name: port for port in graph.initializer}
         if body_inputs is None or any(name not in constants and name not in values for name in outer):
             return None
@@ -192,11 +194,11 @@ class OnnxDocument(Document):
                 ports.append(value_info(name, values[name]))
         captured = [constants[name] for name in outer if name in constants]
         _make_outputs_distinct(body)
-        keep_only(graph.initializer, [*body.initializer, *captured])
-        keep_only(graph.sparse_initializer, body.sparse_initializer)
-        keep_only(graph.input, ports)
-        keep_only(graph.node, body.node)
-        keep_only(graph.output, body.output)
+        keep_only_members(graph.initializer, [*body.initializer, *captured])
+        keep_only_members(graph.sparse_initializer, body.sparse_initializer)
+        keep_only_members(graph.input, ports)
+        keep_only_members(graph.node, body.node)
+        keep_only_members(graph.output, body.output)
         del graph.value_info[:]
         return inputs
 
@@ -212,14 +214,15 @@ class OnnxDocument(Document):
         outputs = list(node.output)
         used = all_names(graph)
         rename_values(
-            branch, {name: fresh_name(name, used) for name in sorted(own_names(branch) & _names_outside(graph, node))}
+            branch,
+            {name: fresh_name(name, used) for name in sorted(own_names(branch) & _names_outside_node(graph, node))},
         )
         _make_outputs_distinct(branch)
         computed = {name for item in branch.node for name in item.output}
         if any(item.name not in computed for item in branch.output):
             return False
         rename_values(branch, {item.name: name for item, name in zip(branch.output, outputs, strict=True) if name})
-        keep_only(graph.node, [*graph.node[:index], *branch.node, *graph.node[index + 1 :]])
+        keep_only_members(graph.node, [*graph.node[:index], *branch.node, *graph.node[index + 1 :]])
         graph.initializer.extend(branch.initializer)
         return True
 
@@ -241,7 +244,7 @@ class OnnxDocument(Document):
         if sum(map(bool, proto.output)) != 1 or source not in proto.input:
             return False
         name = next(filter(None, proto.output))
-        keep_only(graph.node, [entry for entry in graph.node if entry is not proto])
+        keep_only_members(graph.node, [entry for entry in graph.node if entry is not proto])
         results = [entry.name for entry in graph.output]
         redirect_reads(graph, {name: source}, outputs=False)
         if name in results:
@@ -255,17 +258,17 @@ class OnnxDocument(Document):
     def remove_carried(self, node: DocumentNode, index: int) -> bool:
         proto = self.node_of(node)
         body = loop_body(proto)
-        name = _initial_names(proto)[index]
+        name = _initial_value_names(proto)[index]
         first, out = _LEADING_PORTS[proto.op_type]
         if (index < len(proto.output) and proto.output[index]) or name in all_names(body):
             return False
         redirect_reads(body, {body.input[first + index].name: name})
-        _remove_results(proto, [index], first, out)
+        _remove_body_results(proto, [index], first, out)
         return True
 
     def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
         proto = self.node_of(node)
-        _remove_results(proto, indices, *_LEADING_PORTS[proto.op_type])
+        _remove_body_results(proto, indices, *_LEADING_PORTS[proto.op_type])
         return True
 
     # -- data
@@ -290,7 +293,7 @@ class OnnxDocument(Document):
                     for dim in port.type.tensor_type.shape.dim:
                         dim.Clear()
 
-    def cleanups(self) -> list[Callable[[], None]]:
+    def cleanup_edits(self) -> list[Callable[[], None]]:
         return [self._inline_functions, self._remove_metadata, self._remove_unused_opsets]
 
     def _inline_functions(self) -> None:
@@ -315,7 +318,7 @@ class OnnxDocument(Document):
         """Remove unused operator sets."""
         used = {node.domain for graph in walk_graphs(self.graph) for node in graph.node}
         used |= {node.domain for function in self.proto.functions for node in function.node} | {""}
-        keep_only(self.proto.opset_import, [opset for opset in self.proto.opset_import if opset.domain in used])
+        keep_only_members(self.proto.opset_import, [opset for opset in self.proto.opset_import if opset.domain in used])
 
     # -- graphs and nodes
 
@@ -335,18 +338,18 @@ class OnnxDocument(Document):
         inputs, outputs = tuple(names_read_by_node(node)), tuple(filter(None, node.output))
         return DocumentNode(node_key(node), node.name, node.op_type, inputs, outputs, path)
 
-    def carried_count(self, node: NodeProto) -> int:
-        return len(_initial_names(node))
+    def carried_value_count(self, node: NodeProto) -> int:
+        return len(_initial_value_names(node))
 
-    def unread_indices(self, graph: GraphProto, node: NodeProto) -> list[int]:
+    def unread_result_indices(self, graph: GraphProto, node: NodeProto) -> list[int]:
         used = {name for other in graph.node for name in names_read_by_node(other)} | {
             port.name for port in graph.output
         }
         first, out = _LEADING_PORTS[node.op_type]
-        body, count = loop_body(node), len(_initial_names(node))
+        body, count = loop_body(node), len(_initial_value_names(node))
         results = range(len(body.output) - out)
         outside = [k for k in results if k < len(node.output) and node.output[k] in used]
-        live = _live_results(body, outside, count, first, out)
+        live = _live_result_indices(body, outside, count, first, out)
         return [k for k in results if k not in outside and (k >= count or k not in live)]
 
     def _constants_by_name(self) -> dict[str, TensorProto]:
@@ -375,14 +378,14 @@ def _is_valid(proto: ModelProto) -> bool:
 # -- loops
 
 
-def _initial_names(node: NodeProto) -> list[str]:
+def _initial_value_names(node: NodeProto) -> list[str]:
     """The names of the initial carried values."""
     if node.op_type == "Loop":
         return list(node.input[_LEADING_INPUTS:])
     return list(node.input[: _state_count(node)])
 
 
-def _names_outside(graph: GraphProto, node: NodeProto) -> set[str]:
+def _names_outside_node(graph: GraphProto, node: NodeProto) -> set[str]:
     """All names of a graph, except those inside one of its nodes."""
     names = own_names(graph)
     for other in graph.node:
@@ -417,7 +420,7 @@ def _make_model_input(graph: GraphProto, node: NodeProto, k: int, data: Data, su
     """Turn an input of a node into one of the model, with the same name if it has no other reader."""
     name = node.input[k]
     readers = sum(list(other.input).count(name) for other in graph.node)
-    readers += sum(name in free_names(inner) for other in graph.node for _, inner in inner_graphs(other))
+    readers += sum(name in captured_names(inner) for other in graph.node for _, inner in inner_graphs(other))
     port = next((entry for entry in graph.input if entry.name == name), None)
     if port is not None and readers == 1 and not any(entry.name == name for entry in graph.output):
         port.CopyFrom(value_info(name, data))
@@ -435,7 +438,7 @@ def _restrict_slices(graph: GraphProto, node: NodeProto, part: slice, values: Va
         return None
     inputs: dict[str, Data] = {}
     for k, name in enumerate(names):
-        array, axis, backwards = np.asarray(values[name]), _scan_axis(node, k), _is_backwards(node, k)
+        array, axis, backwards = np.asarray(values[name]), _scan_axis(node, k), _is_scan_backwards(node, k)
         rows = range(array.shape[axis])[part]
         if len(rows) == array.shape[axis]:
             return None
@@ -448,7 +451,7 @@ def _scan_axis(node: NodeProto, k: int) -> int:
     return int([*attribute_value(node, "scan_input_axes", []), *([0] * (k + 1))][k])
 
 
-def _is_backwards(node: NodeProto, k: int) -> bool:
+def _is_scan_backwards(node: NodeProto, k: int) -> bool:
     return bool([*attribute_value(node, "scan_input_directions", []), *([0] * (k + 1))][k])
 
 
@@ -464,7 +467,7 @@ def _iteration_inputs(node: NodeProto, i: int, state: Sequence[Data], values: Va
         array, axis = np.asarray(values[name]), _scan_axis(node, k)
         if i >= array.shape[axis]:
             return None
-        parts.append(np.take(array, array.shape[axis] - 1 - i if _is_backwards(node, k) else i, axis))
+        parts.append(np.take(array, array.shape[axis] - 1 - i if _is_scan_backwards(node, k) else i, axis))
     return [*state, *parts]
 
 
@@ -482,7 +485,7 @@ def _make_outputs_distinct(graph: GraphProto) -> None:
         output.name = name
 
 
-def _live_results(body: GraphProto, outside: Sequence[int], count: int, first: int, out: int) -> set[int]:
+def _live_result_indices(body: GraphProto, outside: Sequence[int], count: int, first: int, out: int) -> set[int]:
     """The indices of live body results: used outside, by the condition, or by the next iteration of a live result."""
     params = {body.input[first + k].name: k for k in range(count)}
     makers = {name: node for node in body.node for name in node.output}
@@ -503,14 +506,14 @@ def _live_results(body: GraphProto, outside: Sequence[int], count: int, first: i
     return live
 
 
-def _remove_results(node: NodeProto, indices: Sequence[int], start: int, out: int) -> None:
+def _remove_body_results(node: NodeProto, indices: Sequence[int], start: int, out: int) -> None:
     """Remove results of a body, with the parameters of the carried ones."""
-    body, count = loop_body(node), len(_initial_names(node))
+    body, count = loop_body(node), len(_initial_value_names(node))
     first = len(node.input) - int(attribute_value(node, "num_scan_inputs", 0)) - count
     carried = [k for k in indices if k < count]
     inputs = [name for k, name in enumerate(node.input) if k - first not in carried or k < first]
-    keep_only(body.input, [item for k, item in enumerate(body.input) if k - start not in carried or k < start])
-    keep_only(body.output, [item for k, item in enumerate(body.output) if k < out or k - out not in indices])
+    keep_only_members(body.input, [item for k, item in enumerate(body.input) if k - start not in carried or k < start])
+    keep_only_members(body.output, [item for k, item in enumerate(body.output) if k < out or k - out not in indices])
     outputs = [name for k, name in enumerate(node.output) if k not in indices]
     node.input[:], node.output[:] = inputs, outputs
     for item in node.attribute:

@@ -51,7 +51,7 @@ class _ConstantShortener:
         if count <= _MAX_ELEMENTS:
             return
         first: Iterable[Any] = () if is_external(tensor) else onnx.numpy_helper.to_array(tensor).flat[:_FIRST_ELEMENTS]
-        texts = [_quoted(x) if isinstance(x, bytes | str) else f"{x!s:.16}" for x in first]
+        texts = [_quote_string(x) if isinstance(x, bytes | str) else f"{x!s:.16}" for x in first]
         for field in (
             "raw_data",
             "float_data",
@@ -64,18 +64,20 @@ class _ConstantShortener:
             tensor.ClearField(field)
         del tensor.external_data[:]
         tensor.data_location = TensorProto.EXTERNAL
-        tensor.external_data.add(key="location", value=self._placeholder(f"{{{_abbreviated(texts, count)}}}"))
+        tensor.external_data.add(
+            key="location", value=self._add_placeholder(f"{{{_abbreviate_elements(texts, count)}}}")
+        )
 
     def shorten_attribute(self, attribute: AttributeProto) -> None:
         """Replace a long list of numbers or strings by a placeholder."""
         for field in ("floats", "ints", "strings"):
             values = getattr(attribute, field)
             if len(values) > _MAX_ELEMENTS:
-                texts = [_quoted(x) if field == "strings" else f"{x:.7g}" for x in values[:_FIRST_ELEMENTS]]
-                text = f"{field} = [{_abbreviated(texts, len(values))}]"
+                texts = [_quote_string(x) if field == "strings" else f"{x:.7g}" for x in values[:_FIRST_ELEMENTS]]
+                text = f"{field} = [{_abbreviate_elements(texts, len(values))}]"
                 del values[:]
                 attribute.type = AttributeProto.STRING
-                attribute.s = self._placeholder(text).encode()
+                attribute.s = self._add_placeholder(text).encode()
 
     def fill_placeholders(self, text: str) -> str:
         """Substitute the short texts for the placeholders."""
@@ -83,16 +85,16 @@ class _ConstantShortener:
         text = re.sub(tensor, lambda match: f" {self._texts[int(match[1])]}", text)
         return re.sub(attribute, lambda match: self._texts[int(match[1])], text)
 
-    def _placeholder(self, text: str) -> str:
+    def _add_placeholder(self, text: str) -> str:
         self._texts.append(text)
         return f"{self._token} {len(self._texts) - 1}"
 
 
-def _abbreviated(texts: list[str], count: int) -> str:
+def _abbreviate_elements(texts: list[str], count: int) -> str:
     return ", ".join([*texts, f"... {count} elements"])
 
 
-def _quoted(text: bytes | str) -> str:
+def _quote_string(text: bytes | str) -> str:
     """The beginning of a string of a model, in quotes."""
     decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return escape_unprintable(json.dumps(decoded[:24], ensure_ascii=False))

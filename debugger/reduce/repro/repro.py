@@ -64,7 +64,7 @@ def _with_short_timeout(finding: Finding) -> AbstractContextManager[None]:
     """Use a short timeout for tests of a runtime that hangs; the final check uses the full one."""
     predicate = finding.test
     if finding.observation.kind == "hung" and isinstance(predicate, PeerDisagreement):
-        return predicate.peer.hurry()
+        return predicate.peer.shortened_timeout()
     return nullcontext()
 
 
@@ -88,7 +88,7 @@ def make_repro(
     with _with_short_timeout(finding):
         reduced = reduce(session)
     with staging_folder(folder, force=True) as temporary:
-        for part in _parts_to_confirm(session, reduced, finding):
+        for part in _reductions_to_confirm(session, reduced, finding):
             for path in temporary.iterdir():
                 discard(path)
             title = repro_report.finding_title(source, part)
@@ -103,7 +103,7 @@ def make_repro(
     return Repro(finding, part, pack.moved_to(folder), title)
 
 
-def _parts_to_confirm(
+def _reductions_to_confirm(
     session: ReductionSession, reduced: ReductionResult, finding: Finding
 ) -> Iterator[ReductionResult]:
     """The reduced part; then those that showed the finding before it, from the last to the first one."""

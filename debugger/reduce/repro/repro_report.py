@@ -72,11 +72,11 @@ def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, s
     result, title = reduced.observation, finding_title(source, reduced)
     parts = [
         f"# {_escape_markdown(title)}",
-        *_expected_and_actual(result, source),
-        *_known_reasons(reduced, source),
+        *_expected_and_actual_sections(result, source),
+        *_known_reason_section(reduced, source),
         "## To see it",
         _command_lines(pack, source),
-        *_script_results(pack),
+        *_script_results_section(pack),
         "## Versions",
         "\n".join(f"- {_escape_markdown(line)}" for line in _version_lines(source)),
         "## The model",
@@ -89,7 +89,7 @@ def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, s
     return "\n\n".join(parts) + "\n"
 
 
-def _expected_and_actual(result: Observation, source: FindingSource) -> list[str]:
+def _expected_and_actual_sections(result: Observation, source: FindingSource) -> list[str]:
     if result.kind in _FAILURE_TEXTS:
         expected = [line for name, value in result.outputs.items() for line in _assignment_lines(name, value)]
         return [
@@ -144,7 +144,7 @@ def _value_text(value: Any) -> str:
     return f"{array.dtype.name}{list(array.shape)}\n{text}" if array.ndim else f"{array.dtype.name} {text}"
 
 
-def _known_reasons(reduced: ReductionResult, source: FindingSource) -> list[str]:
+def _known_reason_section(reduced: ReductionResult, source: FindingSource) -> list[str]:
     """Known reasons for the finding."""
     if not source.peer:
         return []
@@ -173,7 +173,7 @@ def _program_lines(pack: ReproFolder, source: FindingSource) -> list[str]:
     return [f"mkdir -p {OUTPUTS_FOLDER}", fill_command_placeholders(command, names)] if command else []
 
 
-def _script_results(pack: ReproFolder) -> list[str]:
+def _script_results_section(pack: ReproFolder) -> list[str]:
     if not pack.script_runs:
         return []
     rows = [f"| `{run.script}` | {run.status} | {_escape_markdown(run.last_line)} |" for run in pack.script_runs]

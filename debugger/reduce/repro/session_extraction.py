@@ -10,7 +10,7 @@ from ...extract.capture_runs import CaptureRuns, LoopEntryRef
 from ...extract.extract_loop import ExtractionResult, extract
 from ...extract.output_folder import check_writable_folder
 from ...peers.command_template import COMMAND_USAGE
-from ...peers.process import PEERS, Peer, is_peer
+from ...peers.process import PEERS, Peer, is_peer_name
 from ...session.session import Session
 from ...session.session_frames import SessionFrame
 from .. import initial_candidate
@@ -47,7 +47,7 @@ def repro_from_session(session: Session, folder: Path, target: str, force: bool 
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_writable_folder(folder, force=force)
     model, inputs, max_iterations = session.model, session.inputs, session.max_iterations
-    if is_peer(target):
+    if is_peer_name(target):
         with Peer(target, _PEER_TIMEOUT_SECONDS) as peer:
             finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), max_iterations)
             source = FindingSource([model.name], peer.name, peer.version, peer.configuration)

@@ -26,15 +26,15 @@ def torch_dtype(code: int) -> str:
     return f"torch.{_DTYPE_NAMES[onnx.TensorProto.DataType.Name(code).lower()]}"
 
 
-def _function_call(name: str) -> OperatorCode:
+def _function_call_code(name: str) -> OperatorCode:
     return lambda inputs, attributes, opset: f"{name}({', '.join(inputs)})"
 
 
-def _binary_operator(sign: str) -> OperatorCode:
+def _binary_operator_code(sign: str) -> OperatorCode:
     return lambda inputs, attributes, opset: f"{inputs[0]} {sign} {inputs[1]}"
 
 
-def _variadic(name: str) -> OperatorCode:
+def _variadic_call_code(name: str) -> OperatorCode:
     def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
         text = inputs[0]
         for operand in inputs[1:]:
@@ -44,7 +44,7 @@ def _variadic(name: str) -> OperatorCode:
     return make_code
 
 
-def _reduction(name: str) -> OperatorCode:
+def _reduction_code(name: str) -> OperatorCode:
     def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
         axes = inputs[1] if len(inputs) > 1 and inputs[1] else list(attributes.get("axes", [])) or None
         return f"{name}({inputs[0]}, {axes}, {bool(attributes.get('keepdims', 1))})"
@@ -72,7 +72,7 @@ def _clip(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> s
     return f"torch.clip({inputs[0]}, {low}, {high})"
 
 
-def _squeeze_axes(name: str) -> OperatorCode:
+def _squeeze_code(name: str) -> OperatorCode:
     """Squeeze and Unsqueeze, whose axes are an attribute in old operator sets."""
 
     def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
@@ -84,11 +84,11 @@ def _squeeze_axes(name: str) -> OperatorCode:
 
 OPERATOR_CODE: Mapping[str, OperatorCode] = {
     **{
-        op: _binary_operator(sign)
+        op: _binary_operator_code(sign)
         for op, sign in (("Add", "+"), ("Sub", "-"), ("Mul", "*"), ("MatMul", "@"), ("Pow", "**"))
     },
     **{
-        op: _binary_operator(sign)
+        op: _binary_operator_code(sign)
         for op, sign in (
             ("Less", "<"),
             ("Greater", ">"),
@@ -101,22 +101,22 @@ OPERATOR_CODE: Mapping[str, OperatorCode] = {
         )
     },
     **{
-        op: _function_call(f"torch.{op.lower()}")
+        op: _function_call_code(f"torch.{op.lower()}")
         for op in ("Neg", "Abs", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos")
     },
     **{
-        op: _function_call(f"torch.{op.lower()}")
+        op: _function_call_code(f"torch.{op.lower()}")
         for op in ("Tan", "Tanh", "Sigmoid", "Relu", "Erf", "IsNaN", "IsInf", "Sinh", "Cosh", "Atan", "Asin", "Acos")
     },
-    "Not": _function_call("torch.logical_not"),
-    "Where": _function_call("torch.where"),
+    "Not": _function_call_code("torch.logical_not"),
+    "Where": _function_call_code("torch.where"),
     "Identity": lambda inputs, attributes, opset: inputs[0],
-    "Div": _function_call("div"),
-    "Max": _variadic("torch.maximum"),
-    "Min": _variadic("torch.minimum"),
-    "Sum": _variadic("torch.add"),
+    "Div": _function_call_code("div"),
+    "Max": _variadic_call_code("torch.maximum"),
+    "Min": _variadic_call_code("torch.minimum"),
+    "Sum": _variadic_call_code("torch.add"),
     "Mod": lambda i, a, opset: f"torch.{'fmod' if a.get('fmod', 0) else 'remainder'}({i[0]}, {i[1]})",
-    "Softplus": _function_call("torch.nn.functional.softplus"),
+    "Softplus": _function_call_code("torch.nn.functional.softplus"),
     "LeakyRelu": lambda i, a, opset: f"torch.nn.functional.leaky_relu({i[0]}, {a.get('alpha', 0.01)})",
     "Elu": lambda i, a, opset: f"torch.nn.functional.elu({i[0]}, {a.get('alpha', 1.0)})",
     "Gemm": _gemm,
@@ -129,12 +129,12 @@ OPERATOR_CODE: Mapping[str, OperatorCode] = {
     "Expand": lambda i, a, opset: f"expand({i[0]}, {i[1]})",
     "Shape": lambda i, a, opset: f"torch.tensor({i[0]}.shape, dtype=torch.int64)",
     "Gather": lambda i, a, opset: f"gather({i[0]}, {i[1]}, {a.get('axis', 0)})",
-    "Squeeze": _squeeze_axes("squeeze"),
-    "Unsqueeze": _squeeze_axes("unsqueeze"),
-    "ReduceSum": _reduction("reduce_sum"),
-    "ReduceMean": _reduction("reduce_mean"),
-    "ReduceMax": _reduction("reduce_max"),
-    "ReduceMin": _reduction("reduce_min"),
+    "Squeeze": _squeeze_code("squeeze"),
+    "Unsqueeze": _squeeze_code("unsqueeze"),
+    "ReduceSum": _reduction_code("reduce_sum"),
+    "ReduceMean": _reduction_code("reduce_mean"),
+    "ReduceMax": _reduction_code("reduce_max"),
+    "ReduceMin": _reduction_code("reduce_min"),
     "ArgMax": lambda i, a, opset: f"torch.argmax({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
     "ArgMin": lambda i, a, opset: f"torch.argmin({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
     "Range": lambda i, a, opset: f"torch.arange({', '.join(f'{x}.item()' for x in i)}, dtype={i[0]}.dtype)",

@@ -26,7 +26,7 @@ cdef class NodeBinder:
     cdef int add_instruction(self) except -1
     cdef int unbind(self, int pc) except -1
     cdef int release_binding(self, int pc) except -1
-    cdef int install(self, int pc, object instruction, object bound, int around=?) except -1
+    cdef int install_binding(self, int pc, object instruction, object bound, int around=?) except -1
     cdef int run_node(self, int pc) except -1
     cdef int run_cached_binding(self, int pc) except -1
     cdef int on_python_fallback(self, int pc) except -1

@@ -114,7 +114,7 @@ cdef class NodeBinder:
         if any([isinstance(out, DynamicExtentBuffer) for out in bound.outputs]) or not self.allocate_results(instruction, bound):
             return 0
         try:
-            self.install(pc, instruction, bound)
+            self.install_binding(pc, instruction, bound)
         except BaseException:
             self.unbind(pc)     # the binding may be incomplete for lack of memory
             raise
@@ -150,7 +150,7 @@ cdef class NodeBinder:
                 self.memory.own(slot, self.memory.spec(out.dtype, out.shape, getattr(out, "capacity", None)))
             self.memory.set_known(slot, out.known)
             if out.known is not None:
-                self.memory.fill_known(slot)
+                self.memory.store_known_value(slot)
         return 1
 
     cdef object input(self, int slot):
@@ -182,7 +182,7 @@ cdef class NodeBinder:
         ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
         ins.ncalls = ins.nguards = ins.follows = 0
 
-    cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
+    cdef int install_binding(self, int pc, object instruction, object bound, int around=0) except -1:
         """Convert a KernelBinding to C. ``around``: number of extra calls before its own, and after them."""
         cdef Instr *ins = self.s.code + pc
         cdef Call *call
@@ -287,7 +287,7 @@ cdef class NodeBinder:
         if self.s.slots[slot].spec and self.native_enabled:
             self.s.slots[slot].flags |= FOLDED
             self.memory.set_known(slot, value)
-            self.install(pc, self.plan.code[pc], KernelBinding([], [], [], {}, 1))
+            self.install_binding(pc, self.plan.code[pc], KernelBinding([], [], [], {}, 1))
         else:
             self.memory.set_known(slot, None)
 
@@ -304,7 +304,7 @@ cdef class NodeBinder:
                 arguments.append(self.memory.look(slot))
         try:
             if instruction.op.random:
-                results = self.silent_context.run(self.apply_random, pc, instruction, arguments)
+                results = self.silent_context.run(self.run_seeded_operator, pc, instruction, arguments)
             else:
                 results = self.silent_context.run(instruction.op.function, _EAGER, *arguments, **instruction.op.keywords)
                 if not isinstance(results, tuple):
@@ -337,7 +337,7 @@ cdef class NodeBinder:
         fixed = violated_fixed_size(self.plan.graph, instruction.node, shapes)
         return "" if fixed is None else f"; {fixed}"
 
-    def apply_random(self, int pc, instruction, arguments):
+    def run_seeded_operator(self, int pc, instruction, arguments):
         """Run an operator that draws random numbers, seeded by node and iterations: running again gives the same."""
         cdef int index = instruction.inside
         path = self.plan.loops[index].path if index >= 0 else MAIN

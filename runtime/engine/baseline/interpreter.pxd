@@ -27,7 +27,7 @@ cdef int can_cross(const ExecutionState *s, const LoopState *loop) noexcept nogi
 cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil
 cdef void leave_loop(ExecutionState *s, LoopState *loop) noexcept nogil
 cdef int update_previous_slots(ExecutionState *s, LoopState *loop) noexcept nogil
-cdef int observe(ExecutionState *s, LoopState *loop) noexcept nogil
+cdef int observe_boundary(ExecutionState *s, LoopState *loop) noexcept nogil
 cdef void append_records(ExecutionState *s, LoopState *loop) noexcept nogil
 cdef int run_plan(ExecutionState *s) noexcept nogil
 

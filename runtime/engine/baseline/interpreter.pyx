@@ -63,13 +63,13 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
         if initial.spec == 0 or not param.flags & OWN:
             return 0
         if initial.spec != param.spec and (initial.nbytes > param.capacity or not e.swap or
-                                       not same_family(s, e, e.initial, e.param)):
+                                       not are_in_same_family(s, e, e.initial, e.param)):
             return 0
     for k in range(loop.nslices):
         if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].outer].spec != loop.slices[k].outer_spec or \
                 s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
             return 0
-        if not loop.slices[k].direct and not can_gather(s, loop.slices + k):
+        if not loop.slices[k].direct and not can_gather_in_place(s, loop.slices + k):
             return 0
     for k in range(loop.nscans):
         c = loop.scans + k
@@ -81,14 +81,14 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
     return 1
 
 
-cdef inline int can_gather(const ExecutionState *s, const Slice *c) noexcept nogil:
+cdef inline int can_gather_in_place(const ExecutionState *s, const Slice *c) noexcept nogil:
     """May the parts of a slice overwrite those of the previous entry? Not if anything else refers to that array."""
     cdef PyObject *owner = s.slots[c.inner].owner
     return c.nsegments and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
 
 
 cdef void gather_slices(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """Gather parts whose segments are strided in the outer tensor, as ``Loops.cut_slice`` did in an earlier entry."""
+    """Gather parts whose segments are strided in the outer tensor, as ``Loops.prepare_sliced_input`` did in an earlier entry."""
     cdef const Slice *c
     cdef const char *source
     cdef char *target
@@ -159,7 +159,7 @@ cdef void enter_loop(ExecutionState *s, int index, int64_t trip) noexcept nogil:
     s.pc = iteration_start(loop)
 
 
-cdef inline int same_family(const ExecutionState *s, const BackEdgeState *e, int a, int b) noexcept nogil:
+cdef inline int are_in_same_family(const ExecutionState *s, const BackEdgeState *e, int a, int b) noexcept nogil:
     """Are both specs in the family of the carried value's earlier specs?"""
     return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
 
@@ -194,7 +194,7 @@ cdef int can_cross(const ExecutionState *s, const LoopState *loop) noexcept nogi
         p = s.slots + e.param
         if p.spec == 0 and r.spec == 0 and p.owner != NULL and r.owner != NULL and not edge_copies(e, r):
             continue
-        if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not same_family(s, e, e.param, e.result)):
+        if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not are_in_same_family(s, e, e.param, e.result)):
             return 0
         if needs_back_buffer(e, r):
             return 0
@@ -265,7 +265,7 @@ cdef inline void exchange_buffers(ExecutionState *s, int param, Slot *partner, i
             s.code[s.writer[result]].kind = UNBOUND
 
 
-cdef int exit_fast(ExecutionState *s, LoopState *loop) noexcept nogil:
+cdef int exit_loop_fast(ExecutionState *s, LoopState *loop) noexcept nogil:
     """Copy the outputs if their specs are those of the last exit."""
     cdef int k
     cdef LastValueState *last_value
@@ -324,7 +324,7 @@ cdef void leave_loop(ExecutionState *s, LoopState *loop) noexcept nogil:
     s.pc = loop.exit + 1
 
 
-cdef int check_hooks(ExecutionState *s, int index) noexcept nogil:
+cdef int check_stops_and_hooks(ExecutionState *s, int index) noexcept nogil:
     """Rare part of a boundary: stops and hooks. True: leave run_plan."""
     cdef LoopState *loop = s.loops + index
     cdef BoundaryView view
@@ -372,7 +372,7 @@ cdef int update_previous_slots(ExecutionState *s, LoopState *loop) noexcept nogi
     return 1
 
 
-cdef int observe(ExecutionState *s, LoopState *loop) noexcept nogil:
+cdef int observe_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
     """Evaluate the predicates of a boundary and append to its records. 0: that needs Python; nothing was done."""
     cdef int k, j
     cdef boundary_record *record
@@ -430,8 +430,8 @@ cdef void append_records(ExecutionState *s, LoopState *loop) noexcept nogil:
         k = record.next
 
 
-cdef inline int can_move(const ExecutionState *s, const SlotCopy *m) noexcept nogil:
-    """Does the output of an If have memory for its branch's value? Else ``Loops.control_slow`` allocates it."""
+cdef inline int can_copy_slot(const ExecutionState *s, const SlotCopy *m) noexcept nogil:
+    """Does the output of an If have memory for its branch's value? Else ``Loops.run_control_in_python`` allocates it."""
     cdef const Slot *source = s.slots + m.source
     cdef const Slot *target = s.slots + m.target
     if source.spec == target.spec:
@@ -446,7 +446,7 @@ cdef inline void copy_slot(ExecutionState *s, const SlotCopy *m) noexcept nogil:
     copy_bytes(s.slots[m.target].data, source.data, source.nbytes)
 
 
-cdef inline int run_regions(ExecutionState *s, Region *r) noexcept nogil:
+cdef inline int run_first_fitting_region(ExecutionState *s, Region *r) noexcept nogil:
     """Run the first region of an instruction that fits."""
     cdef int status = REGION_NONE
     while r != NULL and status == REGION_NONE:
@@ -477,7 +477,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
             s.moved = 1
             s.just_resumed = 0
         if ins.region != NULL and kind != HEAD:
-            k = run_regions(s, ins.region)
+            k = run_first_fitting_region(s, ins.region)
             if k == REGION_RAN:
                 if s.budget < 0:
                     return S_TICK
@@ -508,11 +508,11 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
                 s.stop_reasons = loop.i >= loop.stop_at_iteration or (loop.ended and loop.stop_at_exit) or \
                     (loop.nbreaks and not loop.ended and next_break(loop, loop.i) == loop.i)
                 if loop.observers:
-                    if not loop.checked and not observe(s, loop):
+                    if not loop.checked and not observe_boundary(s, loop):
                         return S_OBSERVE
                     if loop.hit:
                         s.stop_reasons |= 4
-                if (s.watch and check_hooks(s, ins.loop)) or s.stop_reasons:
+                if (s.watch and check_stops_and_hooks(s, ins.loop)) or s.stop_reasons:
                     return S_BOUNDARY
             loop.reported = loop.checked = 0
             if s.sample_every:
@@ -528,7 +528,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
             if ins.region != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
                 if s.sample_every:
                     weigh_time(s, s.pc, 1)
-                k = run_regions(s, ins.region)
+                k = run_first_fitting_region(s, ins.region)
                 if k == REGION_TICK:
                     return S_TICK
                 if k == REGION_RAN:
@@ -564,7 +564,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
             enter_loop(s, ins.loop, entry_trip_count(s, loop))
         elif kind == EXIT:
             loop = s.loops + ins.loop
-            if not exit_fast(s, loop):
+            if not exit_loop_fast(s, loop):
                 return S_SLOW
             leave_loop(s, loop)
         elif kind == BRANCH:
@@ -574,7 +574,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
             s.pc = s.pc + 1 if ins.taken else ins.target
         elif kind == JUMP or kind == JOIN:
             for k in range(ins.nmoves):
-                if not can_move(s, ins.moves + k):
+                if not can_copy_slot(s, ins.moves + k):
                     return S_SLOW
             for k in range(ins.nmoves):
                 copy_slot(s, ins.moves + k)

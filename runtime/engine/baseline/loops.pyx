@@ -115,10 +115,10 @@ cdef class Loops:
         loop.first_parts = -1
         for k in range(loop.nedges):
             if loop.edges[k].initial < 0:
-                loop.first_parts = self.init_first_part(index, k, counts)
+                loop.first_parts = self.store_first_part(index, k, counts)
                 fast = False
         for k in range(loop.nslices):
-            self.cut_slice(index, k, trip)
+            self.prepare_sliced_input(index, k, trip)
             fast = fast and not self.plan.loops[index].slices[k].sliced.from_trip_count
             counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
             fast = fast and (loop.slices[k].direct or loop.slices[k].nsegments)
@@ -136,7 +136,7 @@ cdef class Loops:
             else:
                 self.memory.forward_value(edge.initial, edge.param)
                 fast = False
-        self.scans.begin(index)
+        self.scans.begin_entry(index)
         if loop.trip_slot >= 0:
             loop.trip_spec = self.s.slots[loop.trip_slot].spec
             dtype, _ = self.memory.specs.kind(loop.trip_spec)
@@ -161,7 +161,7 @@ cdef class Loops:
                                  name=self.plan.slots[loop.trip_slot].name, expected=expected, got=str(count))
         return trips
 
-    def init_first_part(self, int index, int k, list counts):
+    def store_first_part(self, int index, int k, list counts):
         """Store part 0 in a parameter that has a slice and a back edge; returns the least number of parts so far: the
         slice counts iterations as any sliced input does, though only part 0 is read."""
         cdef LoopState *loop = self.s.loops + index
@@ -183,7 +183,7 @@ cdef class Loops:
                                  f"no tensor")
         return array
 
-    cdef int cut_slice(self, int index, int k, int64_t trip) except -1:
+    cdef int prepare_sliced_input(self, int index, int k, int64_t trip) except -1:
         """Find the parts of a sliced input; its inner slot shows part 0. ``trip``: the trip count of the entry."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slice *c = loop.slices + k
@@ -197,7 +197,7 @@ cdef class Loops:
             self.slice_arrays[index, k] = parts
             c.part_spec = c.direct = c.offset = c.step = 0
             c.base = NULL
-            return self.put_part(index, k, 0)
+            return self.show_part(index, k, 0)
         c.part_spec = self.memory.spec(parts.dtype, parts.shape[1:])
         c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
         if not c.direct:
@@ -229,7 +229,7 @@ cdef class Loops:
         c.base = np.PyArray_BYTES(parts)
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
-        self.put_part(index, k, loop.i)
+        self.show_part(index, k, loop.i)
         loop.native_entry = False     # check the next entry in Python
         return True
 
@@ -252,7 +252,7 @@ cdef class Loops:
         np.copyto(previous, parts)
         return previous
 
-    cdef int put_part(self, int index, int k, int64_t part) except -1:
+    cdef int show_part(self, int index, int k, int64_t part) except -1:
         """Let the inner slot show a part."""
         cdef Slice *c = self.s.loops[index].slices + k
         cdef Slot *slot = self.s.slots + c.inner
@@ -266,13 +266,13 @@ cdef class Loops:
             slot.nbytes = self.memory.specs.nbytes(c.part_spec)
         slot.data = c.base + <Py_ssize_t>part * c.step
 
-    cdef int put_parts(self, int index) except -1:
+    cdef int show_parts(self, int index) except -1:
         """Show the parts that the hot path cannot: strings, and those after a user-edited part."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         for k in range(loop.nslices):
             if loop.slices[k].part_spec == 0 or self.s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
-                self.put_part(index, k, loop.i)
+                self.show_part(index, k, loop.i)
 
     def require_one_element(self, int index, int slot, str kinds, str word, bint at_entry=False):
         """``at_entry``: no iteration has begun."""
@@ -317,21 +317,21 @@ cdef class Loops:
         for k in range(loop.nscans):
             self.scans.check(index, k)
         for k in range(loop.nedges):
-            self.check_edge(index, k)
+            self.check_carried_value(index, k)
         if loop.yielded >= 0 and self.s.slots[loop.yielded].spec != loop.yielded_spec:
             self.require_one_element(index, loop.yielded, "b", "the body's condition")
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
-            self.scans.reserve(index, k)
+            self.scans.reserve_element(index, k)
         for k in range(loop.nsaved):
             if self.s.slots[loop.saved_inputs[k].source].spec:
                 self.memory.own(loop.saved_inputs[k].target, self.s.slots[loop.saved_inputs[k].source].spec)
             else:
                 self.memory.forward_value(loop.saved_inputs[k].source, loop.saved_inputs[k].target)
         for k in range(loop.nedges):
-            self.prepare_edge(loop.edges + k)
+            self.prepare_back_edge(loop.edges + k)
 
-    cdef int prepare_edge(self, BackEdgeState *e) except -1:
+    cdef int prepare_back_edge(self, BackEdgeState *e) except -1:
         """Allocate the buffer for a copy, and find the family of a value whose extent varies."""
         cdef Slot *param = self.s.slots + e.param
         cdef Slot *result = self.s.slots + e.result
@@ -344,9 +344,9 @@ cdef class Loops:
                 make = allocate_or_raise if param.spec == result.spec else allocate_growable
                 self.set_back_buffer(e, make(result.nbytes, lambda: self.memory.describe_value(e.result)), -1)
         if param.spec and result.spec and param.spec != result.spec:
-            e.family = self.optimizer_base.family_of(e)
+            e.family = self.optimizer_base.back_edge_family(e)
 
-    cdef int check_edge(self, int index, int k) except -1:
+    cdef int check_carried_value(self, int index, int k) except -1:
         """A carried value keeps its dtype, and in TensorRT its shape."""
         cdef BackEdgeState *e = self.s.loops[index].edges + k
         cdef int old_spec = self.s.slots[e.param].spec, new_spec = self.s.slots[e.result].spec
@@ -391,13 +391,13 @@ cdef class Loops:
             self.memory.set_known(slot, None)
         for k in range(loop.nslices):
             if loop.parts > 0:
-                self.put_part(index, k, min(iteration, loop.parts - 1))
+                self.show_part(index, k, min(iteration, loop.parts - 1))
         for k, rows in enumerate(scans):
             self.scans.restore_elements(index, k, rows)
         if loop.condition_input >= 0:
             self.s.slots[loop.condition_input].data[0] = keep
         loop.i, loop.keep, loop.reported = iteration, keep, 1
-        self.boundary_observer.restart_at(index)
+        self.boundary_observer.restart_log_at(index)
         self.binder.invalidate()
         return None
 
@@ -414,7 +414,7 @@ cdef class Loops:
         else:
             loop.trip = -1 if trip is None else trip
 
-    cdef int exit_slow(self, int index) except -1:
+    cdef int exit_loop_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
@@ -432,32 +432,32 @@ cdef class Loops:
             self.scans.store(index, k)
         leave_loop(self.s, loop)
 
-    cdef int control_slow(self, int pc) except -2:
+    cdef int run_control_in_python(self, int pc) except -2:
         """Run a control instruction that needs Python; returns the loop whose boundary was crossed, or -1."""
         cdef Instr *ins = self.s.code + pc
         cdef int k
         if ins.kind == ENTER:
             trips = self.prepare_entry(ins.loop)
-            self.boundary_observer.prepare(ins.loop, False)
+            self.boundary_observer.prepare_log(ins.loop, False)
             enter_loop(self.s, ins.loop, trips)
             if LOOPDBG_CHECKED:
                 self.checks.check_boundary(self, ins.loop, self.checks.expected_boundary_on_entry(self, ins.loop))
         elif ins.kind == NEXT:
             if not can_cross(self.s, self.s.loops + ins.loop):
                 self.prepare_boundary(ins.loop)
-                self.boundary_observer.prepare(ins.loop, True)
+                self.boundary_observer.prepare_log(ins.loop, True)
             checked = LOOPDBG_CHECKED and boundary_is_checked(self.s.loops + ins.loop)
             if checked:
                 expected = self.checks.expected_boundary_after_iteration(self, ins.loop)
             cross_boundary(self.s, self.s.loops + ins.loop)
             if checked:
                 self.checks.check_boundary(self, ins.loop, expected)
-            self.put_parts(ins.loop)
+            self.show_parts(ins.loop)
             return ins.loop
         elif ins.kind == TEST:
             self.test_condition_slow(ins.loop)
         elif ins.kind == EXIT:
-            self.exit_slow(ins.loop)
+            self.exit_loop_slow(ins.loop)
         elif ins.kind == BRANCH:
             array = self.memory.look(ins.condition)
             if not isinstance(array, np.ndarray) or array.size != 1:

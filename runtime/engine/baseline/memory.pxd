@@ -38,7 +38,7 @@ cdef class Memory:
     cdef int set_known(self, int k, object array) except -1
     cdef int own(self, int k, int spec) except -1
     cdef int set_constant(self, int k, object array) except -1
-    cdef int fill_known(self, int k) except -1
+    cdef int store_known_value(self, int k) except -1
     cdef int store(self, int k, object value) except -1
     cdef int forward_value(self, int source, int target) except -1
     cdef bint is_sequence(self, int k)

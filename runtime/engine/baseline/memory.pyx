@@ -107,7 +107,7 @@ cdef class Memory:
     cdef int spec(self, dtype, tuple shape, object capacity=None) except -1:
         """The spec of a value; ``capacity``: as in ``SpecTable.capacity``."""
         if capacity is None:
-            return self.specs.find(dtype, shape)
+            return self.specs.find_or_add(dtype, shape)
         return spec_of(self.specs.family(dtype, shape, capacity[0], capacity[1]), shape[capacity[0]])
 
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
@@ -247,7 +247,7 @@ cdef class Memory:
         self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
         self.known[k] = array
 
-    cdef int fill_known(self, int k) except -1:
+    cdef int store_known_value(self, int k) except -1:
         """Store the known value of a slot; large arrays are borrowed, since they are never written."""
         array = self.known[k]
         if array.nbytes < BORROW_MIN_BYTES or not np.PyArray_ISCARRAY_RO(array):
@@ -343,7 +343,7 @@ cdef class Memory:
             return self.copied_value(self.look(slot))
         dtype, shape = self.specs.kind(source.spec)
         if source.nbytes >= ALIGN_MIN_BYTES and not reserve_bytes(source.nbytes):
-            raise ExecutionError(f"{self.describe_value(slot, 'a copy of ')} {shortage_text(source.nbytes)}")
+            raise ExecutionError(f"{self.describe_value(slot, 'a copy of ')} {out_of_memory_text(source.nbytes)}")
         array = self.array_of(dtype, shape, NULL)
         if self.specs.capacity(source.spec) is not None:
             np.copyto(array, self.look(slot))
@@ -472,12 +472,12 @@ def allocate_buffer(Py_ssize_t nbytes):
             raise MemoryError
         memory = np.empty(nbytes + CACHE_LINE_BYTES, np.uint8)
     except MemoryError:
-        raise MemoryError(shortage_text(nbytes)) from None
+        raise MemoryError(out_of_memory_text(nbytes)) from None
     cdef Py_ssize_t first = -<size_t>np.PyArray_BYTES(memory) % CACHE_LINE_BYTES
     return memory[first:first + nbytes]
 
 
-def shortage_text(nbytes):
+def out_of_memory_text(nbytes):
     """The end of an out-of-memory message."""
     return f"needs {size_text(nbytes)}{refusal_text() or ', which the system does not give'}"
 
@@ -491,7 +491,7 @@ def allocate_or_raise(nbytes, describe):
     try:
         return allocate_buffer(nbytes)
     except (MemoryError, OverflowError) as error:
-        reason = error if isinstance(error, MemoryError) else shortage_text(nbytes)
+        reason = error if isinstance(error, MemoryError) else out_of_memory_text(nbytes)
         raise ExecutionError(f"{describe()} {reason}; run fewer iterations, or smaller tensors") from None
 
 
@@ -546,7 +546,7 @@ cdef object resize_mapped(object array, Py_ssize_t nbytes, Py_ssize_t references
     return mapped_array(mapping)
 
 
-def resize_entry(dict arrays, key, Py_ssize_t nbytes):
+def resize_array_in_dict(dict arrays, key, Py_ssize_t nbytes):
     """Change the size of an array to which only a dictionary refers, without copying it; False: impossible."""
     array = arrays.get(key)
     resized = resize_mapped(array, nbytes, 1)

@@ -13,7 +13,7 @@ cdef class OptimizerBase:
 
     cdef int begin(self, bint outputs_only) except -1
     cdef int look(self, int index) except -1
-    cdef int tick(self) except -1
+    cdef int on_time_slice_end(self) except -1
     cdef int watch(self, int64_t generation, frozenset slots) except -1
     cdef int materialize(self, int slot) except -1
     cdef bint is_available(self, int slot) except -1
@@ -22,8 +22,8 @@ cdef class OptimizerBase:
     cdef int on_jump(self) except -1
     cdef int before_edit(self) except -1
     cdef bint is_mid_region(self) except -1
-    cdef Family *family_of(self, BackEdgeState *e) except? NULL
+    cdef Family *back_edge_family(self, BackEdgeState *e) except? NULL
 
 cdef class BoundaryObserver:
-    cdef int prepare(self, int index, bint crossing) except -1
-    cdef int restart_at(self, int index) except -1
+    cdef int prepare_log(self, int index, bint crossing) except -1
+    cdef int restart_log_at(self, int index) except -1

@@ -17,7 +17,7 @@ cdef class OptimizerBase:
     cdef int look(self, int index) except -1:
         """A loop crossed the boundary at which its ``optimizer_due_at`` asked for a call."""
 
-    cdef int tick(self) except -1:
+    cdef int on_time_slice_end(self) except -1:
         """About 10 ms of a run passed."""
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
@@ -48,7 +48,7 @@ cdef class OptimizerBase:
         """Is a region suspended in its middle, where an execution cannot stop?"""
         return False
 
-    cdef Family *family_of(self, BackEdgeState *e) except? NULL:
+    cdef Family *back_edge_family(self, BackEdgeState *e) except? NULL:
         """The family of both specs of a back edge, where the node that makes one of them follows it; NULL: other specs
         are handled in Python."""
         return NULL
@@ -57,8 +57,8 @@ cdef class OptimizerBase:
 cdef class BoundaryObserver:
     """No-op base: nothing is recorded."""
 
-    cdef int prepare(self, int index, bint crossing) except -1:
+    cdef int prepare_log(self, int index, bint crossing) except -1:
         """Called before a loop is entered or a boundary crossed while its log (state.pxd) is not ready."""
 
-    cdef int restart_at(self, int index) except -1:
+    cdef int restart_log_at(self, int index) except -1:
         """A loop was placed at a boundary; nothing is known of the boundaries before."""

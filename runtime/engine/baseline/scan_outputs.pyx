@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...graph import TensorType
 from ...graph.slicing import normalize_axis, join_scan_output, scan_output_shape, pad_scan_output, split_scan_output, unpad_scan_output
-from .memory import allocate_buffer, allocate_mapped, allocate_or_raise, as_aligned, describe_values, resize_entry
+from .memory import allocate_buffer, allocate_mapped, allocate_or_raise, as_aligned, describe_values, resize_array_in_dict
 
 np.import_array()
 
@@ -31,7 +31,7 @@ cdef class ScanOutputs:
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
         self.arrays, self.handed_over, self.spare = {}, {}, {}
 
-    cdef int begin(self, int index) except -1:
+    cdef int begin_entry(self, int index) except -1:
         """A loop is entered."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
@@ -60,9 +60,9 @@ cdef class ScanOutputs:
         c.length = int(array.reshape(()))
         # Other dtypes are read here at each entry.
         c.length_spec = self.s.slots[c.length_slot].spec if array.dtype.kind == "i" and array.itemsize >= 4 else -1
-        self.cap_capacity(c)
+        self.limit_capacity(c)
 
-    cdef int cap_capacity(self, Scan *c) except -1:
+    cdef int limit_capacity(self, Scan *c) except -1:
         """Limit the capacity to the required length, so that the hot path returns there."""
         if c.length >= 0:
             c.capacity = min(c.capacity, c.length)
@@ -100,7 +100,7 @@ cdef class ScanOutputs:
             f"iterations; {word} elements must all have one shape and dtype",
             name=port.outer.name, expected=before, got=after)
 
-    cdef int reserve(self, int index, int k) except -1:
+    cdef int reserve_element(self, int index, int k) except -1:
         """Reserve capacity for one more element of a scan output; a Python object is appended here."""
         cdef Scan *c = self.s.loops[index].scans + k
         cdef Slot *r = self.s.slots + c.result
@@ -112,11 +112,11 @@ cdef class ScanOutputs:
             c.count += 1
             return 0
         if c.spec != r.spec:
-            self.begin_elements(index, k, r.spec)
+            self.set_element_spec(index, k, r.spec)
         if c.count == c.capacity:
-            self.grow(index, k)
+            self.grow_buffer(index, k)
 
-    def begin_elements(self, int index, int k, int spec):
+    def set_element_spec(self, int index, int k, int spec):
         """Handle the first element, which sets the spec of all. An existing buffer is reused."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
@@ -127,9 +127,9 @@ cdef class ScanOutputs:
         c.nsegments = math.prod(shape[:axis])
         rows = self.arrays.get((index, k))
         c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
-        self.cap_capacity(c)
+        self.limit_capacity(c)
 
-    cdef int grow(self, int index, int k) except -1:
+    cdef int grow_buffer(self, int index, int k) except -1:
         """Grow to all iterations if their number is known and small, else double the capacity."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
@@ -145,18 +145,18 @@ cdef class ScanOutputs:
             capacity = max(expected, c.count + 1)
         if c.length >= 0:
             capacity = min(capacity, c.length)
-        if resize_entry(self.arrays, (index, k), capacity * c.nbytes):
+        if resize_array_in_dict(self.arrays, (index, k), capacity * c.nbytes):
             array = self.arrays[index, k]
         else:
             array = self.spare.pop((index, k), None)
             if array is None or len(array) != capacity * c.nbytes:
-                array, capacity = self.allocate_larger(index, k, capacity)
+                array, capacity = self.allocate_larger_buffer(index, k, capacity)
             if c.count:
                 memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
 
-    def allocate_larger(self, int index, int k, Py_ssize_t capacity):
+    def allocate_larger_buffer(self, int index, int k, Py_ssize_t capacity):
         """A larger buffer for a scan output, and its capacity in elements: ``capacity``, or fewer if memory is
         short."""
         cdef Scan *c = self.s.loops[index].scans + k
@@ -185,17 +185,17 @@ cdef class ScanOutputs:
             self.arrays[index, k] = [rows[j : j + 1].reshape(rows.shape[1:]).copy() for j in range(len(rows))]
         else:
             rows = as_aligned(rows)
-            self.begin_elements(index, k, self.memory.spec(rows.dtype, rows.shape[1:]))
+            self.set_element_spec(index, k, self.memory.spec(rows.dtype, rows.shape[1:]))
             array = allocate_buffer(len(rows) * c.nbytes)
             memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
             self.arrays[index, k] = array
             c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
-            self.cap_capacity(c)
+            self.limit_capacity(c)
         c.count = len(rows)
 
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k
-        if is_output_layout(c) and c.count < c.capacity and resize_entry(self.arrays, (index, k), c.count * c.nbytes):
+        if is_output_layout(c) and c.count < c.capacity and resize_array_in_dict(self.arrays, (index, k), c.count * c.nbytes):
             c.buffer, c.capacity = np.PyArray_BYTES(self.arrays[index, k]), c.count
         value = pad_scan_output(self.output_so_far(index, k), self.plan.loops[index].scans[k].output, c.length)
         if is_output_layout(c) and has_output_length(c) and value.base is not None and value.nbytes > HAND_OVER_MIN_BYTES and c.count == c.capacity:

@@ -21,7 +21,7 @@ cdef class SpecTable:
     cdef list segments           # for each: (SpecFamily, first extent)
 
     cdef object kind(self, int spec)
-    cdef int find(self, object dtype, tuple shape) except -1
+    cdef int find_or_add(self, object dtype, tuple shape) except -1
     cdef Family *family(self, object dtype, tuple shape, int axis, object capacity=?) except NULL
     cdef object capacity(self, int spec)
     cdef Py_ssize_t nbytes(self, int spec) except -1

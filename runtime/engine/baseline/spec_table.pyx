@@ -88,7 +88,7 @@ cdef class SpecTable:
         capacity = self.capacity(spec)
         return math.prod(shape if capacity is None else shape_with_capacity(shape, capacity)) * dtype.itemsize
 
-    cdef int find(self, object dtype, tuple shape) except -1:
+    cdef int find_or_add(self, object dtype, tuple shape) except -1:
         """The number of a dtype and shape, a new one if there is none."""
         cdef int axis
         cdef SpecFamily family
@@ -141,7 +141,7 @@ cdef class SpecTable:
             high = kin.capacity
         if extent < low or high <= low or high - low > MAX_SPEC - self.end:
             return 0
-        for start, stop, spec in self.existing_runs(kin, low, high):
+        for start, stop, spec in self.runs_of_extents(kin, low, high):
             f.segments = <SpecRun *>arena_grow(NULL, f.segments, f.nsegments, f.nsegments + 1, sizeof(SpecRun))
             if not spec:
                 self.register_segment(kin, start)
@@ -163,7 +163,7 @@ cdef class SpecTable:
             self.segments.pop()
             raise
 
-    def existing_runs(self, SpecFamily kin, int64_t low, int64_t high):
+    def runs_of_extents(self, SpecFamily kin, int64_t low, int64_t high):
         """A range of extents as runs (first, end, number); number 0: no spec yet."""
         cdef int axis = len(kin.before)
         cdef int rank = axis + 1 + len(kin.after)

@@ -197,7 +197,7 @@ cdef class BoundaryMonitor:
         """Stop evaluating a predicate and delete it."""
         cdef int k, index
         cdef int *link
-        entry, instruction, _ = self.question(key)
+        entry, instruction, _ = self.find_predicate(key)
         k = entry
         index = self.s.predicates[k].loop
         self.loops.materialize_all()
@@ -216,14 +216,14 @@ cdef class BoundaryMonitor:
             self.latched = [other for other in self.latched if other != key]
         self.update_observer_counts(index)
 
-    def question(self, int key):
+    def find_predicate(self, int key):
         if key not in self.predicate_table:
             raise UsageError(f"there is no predicate {key}")
         return self.predicate_table[key]
 
     def enable_predicate(self, int key, bint enabled=True):
         """Enable or disable a predicate. Scalar programs for a set of enabled predicates are kept."""
-        cdef int k = self.question(key)[0]
+        cdef int k = self.find_predicate(key)[0]
         if self.s.predicates[k].enabled == enabled:
             return
         self.loops.materialize_all()
@@ -251,12 +251,12 @@ cdef class BoundaryMonitor:
 
     def is_native(self, int key):
         """True while kernels evaluate the predicate. It is bound at its first evaluation."""
-        cdef int k = self.question(key)[0]
+        cdef int k = self.find_predicate(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind == NATIVE
 
     def is_unbindable(self, int key):
         """True while no kernels fit its present values, so that Python evaluates it."""
-        cdef int k = self.question(key)[0]
+        cdef int k = self.find_predicate(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].again.stable < 0
 
     def true_predicates(self, int index):
@@ -334,7 +334,7 @@ cdef class BoundaryMonitor:
             update_previous_slots(self.s, loop)
         for recording in list(self.record_buffers.values()):
             if recording.index == index and appends_row(self.s.records[<int>recording.entry], loop):
-                self.record_slow(index, recording)
+                self.append_record_slow(index, recording)
         loop.hit = 0
         for key, (entry, _, _) in list(self.predicate_table.items()):
             k = entry
@@ -401,7 +401,7 @@ cdef class BoundaryMonitor:
         if answer.dtype != np.bool_ or answer.size != 1:
             raise UsageError(f"a predicate must give one boolean, and this one gives {answer.dtype.name} "
                              f"{list(answer.shape)}")
-        self.binder.install(pc, instruction, bound)
+        self.binder.install_binding(pc, instruction, bound)
         ins = self.s.code + pc
         index = answer.index
         predicate.cell = &self.s.slots[<int>index].data if answer.kind == "slot" else &ins.cells[<int>index]
@@ -441,7 +441,7 @@ cdef class BoundaryMonitor:
         self.update_observer_counts(index)
         return self.next_key
 
-    cdef int record_slow(self, int index, object recording) except -1:
+    cdef int append_record_slow(self, int index, object recording) except -1:
         """Make space for a row, and at first define its layout. A change of a value's spec ends the record."""
         cdef boundary_record *record = self.s.records[<int>recording.entry]
         cdef int j
@@ -524,10 +524,10 @@ cdef class BoundaryMonitor:
             return None
         count = load_count(&record.count)
         rows = recording.chunk[recording.taken:count]
-        rows = rows[:np.searchsorted(_column(rows, 16, np.int64), before)]
+        rows = rows[:np.searchsorted(_int64_column(rows, 16, np.int64), before)]
         recording.taken += len(rows)
-        return (_column(rows, 0, np.int64), _column(rows, 8, np.int64), _column(rows, 16, np.int64),
-                _column(rows, 24, np.float64), self.row_values(record, rows))
+        return (_int64_column(rows, 0, np.int64), _int64_column(rows, 8, np.int64), _int64_column(rows, 16, np.int64),
+                _int64_column(rows, 24, np.float64), self.row_values(record, rows))
 
     cdef list row_values(self, boundary_record *record, object rows):
         """The values in rows, for each slot."""
@@ -561,7 +561,7 @@ cdef class BoundaryMonitor:
             rows = rows[max(len(rows) - recording.max_rows, 0):]
         rows = rows.view()
         rows.flags.writeable = False
-        return _column(rows, 0, np.int64), _column(rows, 8, np.int64), self.row_values(record, rows)
+        return _int64_column(rows, 0, np.int64), _int64_column(rows, 8, np.int64), self.row_values(record, rows)
 
     def record_is_complete(self, int key):
         """False once a value changed its dtype or shape, which ended the record."""
@@ -610,6 +610,6 @@ def _boolean_answer(answer, where):
     return bool(answer.reshape(()))
 
 
-def _column(rows, int offset, dtype):
+def _int64_column(rows, int offset, dtype):
     """The numbers at an offset of each row."""
     return rows[:, offset:offset + 8].view(dtype)[:, 0]

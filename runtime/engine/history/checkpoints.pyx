@@ -131,13 +131,13 @@ cdef class ScanLog:
             memcpy(PyByteArray_AS_STRING(self.rows) + used, rows + self.count * self.nbytes, added)
         self.count = last
 
-    cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
+    cdef bint rows_equal(self, const char *rows, int64_t first, int64_t last) noexcept:
         """Are its own rows first..last equal to those in ``rows``?"""
         cdef Py_ssize_t n = (last - first) * self.nbytes
         cdef char *own = PyByteArray_AS_STRING(self.rows) + (first - self.start) * self.nbytes
         return n == 0 or memcmp(own, rows + first * self.nbytes, n) == 0
 
-    cdef bint equal_objects(self, list rows, int64_t first, int64_t last):
+    cdef bint object_rows_equal(self, list rows, int64_t first, int64_t last):
         own = self.objects[first - self.start:last - self.start]
         return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(rows[first:last], own))
 
@@ -265,7 +265,7 @@ cdef class Checkpoints:
         c.plan, c.position, c.constant_overrides = self.plan, self.loops.position, self.binder.constant_overrides
         c.user_edited = self.s.user_edited
         c.pc, c.depth = self.s.pc, self.s.depth
-        self.allocate(c)
+        self.allocate_snapshots(c)
         for k in range(self.s.depth):
             c.stack[k] = self.s.stack[k]
         c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
@@ -286,7 +286,7 @@ cdef class Checkpoints:
         self.latest = weakref.ref(c)
         return c
 
-    cdef int allocate(self, Checkpoint c) except -1:
+    cdef int allocate_snapshots(self, Checkpoint c) except -1:
         cdef int nedges = 0, nslices = 0, nscans = 0, k
         for k in range(self.memory.nloops):
             nedges += self.s.loops[k].nedges
@@ -392,7 +392,7 @@ cdef class Checkpoints:
                 mark.count, mark.spec, mark.nsegments, mark.nbytes = scan.count, scan.spec, scan.nsegments, scan.nbytes
                 mark.length = scan.length
                 # After the loop the elements are in its output.
-                logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
+                logs.append(self.log_scan_elements(c, index, k) if self.s.loops[index].active else None)
                 mark += 1
         c.logs = tuple(logs)
 
@@ -405,7 +405,7 @@ cdef class Checkpoints:
                 if entry is not None:
                     c.nbytes += entry.nbytes if entry is mark[2 + mark[0]] else 8
 
-    cdef ScanLog log_scan(self, Checkpoint c, int index, int k):
+    cdef ScanLog log_scan_elements(self, Checkpoint c, int index, int k):
         """The log of the elements of a running loop's scan output."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *scan = loop.scans + k
@@ -425,8 +425,8 @@ cdef class Checkpoints:
             log, verified = new_scan_log(None, 0, scan.nbytes, objects), 0
         common = min(scan.count, log.count)
         # Running on from an earlier moment repeats the same elements, unless something was edited.
-        if common > verified and not (log.equal_objects(rows, verified, common) if objects else
-                                log.equals(scan.buffer, verified, common)):
+        if common > verified and not (log.object_rows_equal(rows, verified, common) if objects else
+                                log.rows_equal(scan.buffer, verified, common)):
             log = new_scan_log(log, verified, log.nbytes, objects)
         if scan.count > log.count:
             if objects:
@@ -513,7 +513,7 @@ cdef class Checkpoints:
         self.s.epoch += 1
         self.binder.constant_overrides = c.constant_overrides
         reader.c, reader.block, reader.next_value = c, PyBytes_AS_STRING(c.block), c.layout.nvalues
-        self.release_stale(c)
+        self.release_stale_values(c)
         for k in range(self.memory.nslots):
             self.restore_slot(reader, k)
         self.s.pc, self.s.depth = c.pc, c.depth
@@ -530,14 +530,14 @@ cdef class Checkpoints:
         self.optimizer_base.on_jump()
         self.latest = weakref.ref(c)
 
-    cdef int engine_spec(self, SlotLayout layout, int spec) except -2:
+    cdef int translate_spec(self, SlotLayout layout, int spec) except -2:
         """Translate a spec of a checkpoint to this engine's number."""
         if spec <= 0 or layout.specs is self.memory.specs:
             return spec
         dtype, shape = layout.specs[spec]
         return self.memory.spec(dtype, shape, (<SpecTable>layout.specs).capacity(spec))
 
-    cdef int release_stale(self, Checkpoint c) except -1:
+    cdef int release_stale_values(self, Checkpoint c) except -1:
         """Free large values that the checkpoint does not have before its own are copied: an iteration that ran out of
         memory may occupy what earlier iterations need."""
         cdef SlotLayout layout = c.layout
@@ -550,7 +550,7 @@ cdef class Checkpoints:
             if slot.owner == NULL or not slot.flags & OWN or slot.nbytes < RELEASE_FIRST_MIN_BYTES:
                 continue
             if layout.storage[k] != PART and layout.storage[k] != STALE and \
-                    self.engine_spec(layout, layout.spec[k]) != slot.spec:
+                    self.translate_spec(layout, layout.spec[k]) != slot.spec:
                 empty(slot)
                 # Unbind here: restore_slot sees no change of an empty slot.
                 self.memory.unbind_consumers(k)
@@ -567,7 +567,7 @@ cdef class Checkpoints:
         cdef SlotLayout layout = reader.c.layout
         cdef Slot *slot = self.s.slots + k
         cdef int storage = layout.storage[k], flags = layout.flags[k]
-        cdef int spec = self.engine_spec(layout, layout.spec[k])
+        cdef int spec = self.translate_spec(layout, layout.spec[k])
         cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
         known = layout.known[k]
         if storage == EMPTY:
@@ -632,8 +632,8 @@ cdef class Checkpoints:
         cdef SlotLayout layout = reader.c.layout
         cdef int storage = layout.storage[s.inner]
         reader.slice += 1
-        s.direct, s.outer_spec = mark.direct, self.engine_spec(layout, mark.outer_spec)
-        s.part_spec = self.engine_spec(layout, mark.part_spec)
+        s.direct, s.outer_spec = mark.direct, self.translate_spec(layout, mark.outer_spec)
+        s.part_spec = self.translate_spec(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
         if keeps_part_array(storage, reader.c.loops[index].active, mark.direct):
             self.loops.slice_arrays[index, k] = reader.c.values[reader.next_value]
@@ -641,7 +641,7 @@ cdef class Checkpoints:
         if storage == PART or self.s.loops[index].active:
             self.rebase_slice(index, k)
         if storage == PART:
-            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.engine_spec(layout, mark.shown_spec), 0)
+            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.translate_spec(layout, mark.shown_spec), 0)
             slot.nbytes = self.memory.specs.nbytes(slot.spec)
             slot.data = s.base + mark.part * s.step
         elif storage == STALE and slot.owner != NULL and slot.spec != 0:
@@ -661,7 +661,7 @@ cdef class Checkpoints:
     cdef int restore_edge(self, CheckpointReader reader, int index, int k) except -1:
         cdef BackEdgeState *e = self.s.loops[index].edges + k
         cdef EdgeSnapshot *mark = reader.c.edges + reader.edge
-        cdef int spec = self.engine_spec(reader.c.layout, mark.spec)
+        cdef int spec = self.translate_spec(reader.c.layout, mark.spec)
         reader.edge += 1
         e.previous_in_back = mark.previous_in_back
         if mark.storage == REFERENCE:
@@ -687,7 +687,7 @@ cdef class Checkpoints:
             valid = min(<int64_t>logged[1], mark.count)
         scan.count, scan.nsegments, scan.nbytes = mark.count, mark.nsegments, mark.nbytes
         scan.objects = log is not None and log.objects is not None and mark.count > 0
-        scan.spec = self.engine_spec(reader.c.layout, mark.spec)
+        scan.spec = self.translate_spec(reader.c.layout, mark.spec)
         scan.out_count = -1
         if log is None or mark.count == 0 or log.objects is not None:
             self.scans.arrays.pop((index, k), None)
@@ -703,6 +703,6 @@ cdef class Checkpoints:
             scan.buffer = np.PyArray_BYTES(rows)
             scan.capacity = len(rows) // mark.nbytes if mark.nbytes else mark.count + 16
         scan.length = mark.length
-        self.scans.cap_capacity(scan)
+        self.scans.limit_capacity(scan)
         if log is not None:
             self.scan_logs[index, k] = (log, mark.count, loop.entries)

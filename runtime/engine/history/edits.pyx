@@ -35,7 +35,7 @@ cdef class ExecutionEditor:
         self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
         self.s, self.plan, self.optimizer_base = &memory.s, memory.plan, optimizer_base
 
-    def undo(self):
+    def undo_all(self):
         """Undo all edits before another execution begins."""
         for slot in self.binder.constant_overrides:
             self.memory.set_known(slot, None)
@@ -63,7 +63,7 @@ cdef class ExecutionEditor:
         self.loops.materialize_all()
         self.optimizer_base.before_edit()
         self.binder.set_edited(True)
-        value = self.slot_value(slot, value)
+        value = self.as_slot_value(slot, value)
         self.histories.mark_mutable(slot)
         for index in range(self.memory.nloops):
             loop = self.s.loops + index
@@ -76,7 +76,7 @@ cdef class ExecutionEditor:
             loop = self.s.loops + index
             for k in range(loop.nslices):
                 if slot == loop.slices[k].inner:
-                    return self.set_part(index, k, value)
+                    return self.set_current_part(index, k, value)
             if slot == loop.iteration and self.is_at_boundary(index):
                 loop.edited = 1
         if self.is_constant_node(slot):
@@ -102,7 +102,7 @@ cdef class ExecutionEditor:
         instruction = self.plan.code[self.memory.producers[slot]]
         return not instruction.inputs and instruction.op.pure and len(instruction.outputs) == 1
 
-    cdef object slot_value(self, int slot, object value):
+    cdef object as_slot_value(self, int slot, object value):
         """A copy, as slots hold values; plain numbers take the dtype of the slot."""
         if isinstance(value, (bool, int, float, str)):
             spec = self.s.slots[slot].spec
@@ -142,7 +142,7 @@ cdef class ExecutionEditor:
         """The element kind of the parts of a sliced input."""
         return "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
 
-    cdef int set_part(self, int index, int k, object value) except -1:
+    cdef int set_current_part(self, int index, int k, object value) except -1:
         """Replace the part of this iteration; later iterations keep theirs."""
         cdef int slot = self.s.loops[index].slices[k].inner
         kind = self.part_element_kind(index, k)
@@ -168,8 +168,8 @@ cdef class ExecutionEditor:
             for k in range(loop.nslices):
                 if loop.slices[k].outer == slot:
                     is_sliced = True
-                    self.loops.cut_slice(index, k, loop.slices[k].parts)
-                    self.loops.put_part(index, k, loop.i)
+                    self.loops.prepare_sliced_input(index, k, loop.slices[k].parts)
+                    self.loops.show_part(index, k, loop.i)
             if is_sliced:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]
                 counts += [len(slice_parts(self.memory.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))

@@ -28,8 +28,8 @@ cdef class ValueHistories(BoundaryObserver):
     cdef dict frozen             # (loop, place) -> EntrySnapshot of an ended entry
 
     cdef int begin(self) except -1
-    cdef int prepare(self, int index, bint crossing) except -1
-    cdef int restart_at(self, int index) except -1
+    cdef int prepare_log(self, int index, bint crossing) except -1
+    cdef int restart_log_at(self, int index) except -1
     cdef int rewrite_newest_row(self, int index) except -1
     cdef int mark_mutable(self, int slot) except -1
     cdef int sample_steady_value(self, loop_history *h, history_entry *e, int k) except -1

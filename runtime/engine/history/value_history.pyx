@@ -110,7 +110,7 @@ cdef class ValueHistories(BoundaryObserver):
             h += 1
         arena_free_tree(self.all)
 
-    def follow(self, int index, sides=()):
+    def record_values(self, int index, sides=()):
         """Record from now on the carried values of a loop (its first series, in the order of back edges), and the
         values of these slots at the end of iterations: one more series each, empty before iteration 0.
 
@@ -133,7 +133,7 @@ cdef class ValueHistories(BoundaryObserver):
                 q.param, q.result, q.identity = loop.edges[k].param, loop.edges[k].result, loop.edges[k].identity
             else:
                 q.param, q.result = -1, sides[k - loop.nedges]
-                q.steady = self.is_steady(q.result)
+                q.steady = self.is_loop_invariant(q.result)
             q.cell, q.nbytes = &self.s.slots[q.result].data, &self.s.slots[q.result].nbytes
         columns = h.nseries * HISTORY_COLUMNS
         h.nentries = 1 if self.plan.loops[index].parent < 0 else HISTORY_ENTRIES
@@ -156,9 +156,9 @@ cdef class ValueHistories(BoundaryObserver):
         self.all[k] = h
         self.s.generation += 1
         if loop.active:
-            self.restart_at(index)
+            self.restart_log_at(index)
 
-    def is_steady(self, int slot):
+    def is_loop_invariant(self, int slot):
         """Is it never written in a loop?"""
         if slot in {k for _, k in self.plan.inputs} or slot in {k for k, _ in self.plan.constants}:
             return True
@@ -194,7 +194,7 @@ cdef class ValueHistories(BoundaryObserver):
                 h.entries[k].entry = -1
                 h.entries[k].n = h.entries[k].rows = h.entries[k].nlog = 0
 
-    cdef int prepare(self, int index, bint crossing) except -1:
+    cdef int prepare_log(self, int index, bint crossing) except -1:
         """Determine the types of values, as far as they are available, before an entry or a boundary."""
         cdef loop_history *h = history_of_loop(self.s.loops + index)
         cdef history_series *q
@@ -221,12 +221,12 @@ cdef class ValueHistories(BoundaryObserver):
         if crossing:
             log.boundary_unready = 0
 
-    cdef int restart_at(self, int index) except -1:
+    cdef int restart_log_at(self, int index) except -1:
         """A loop was placed at a boundary; nothing is known of the boundaries before."""
         cdef LoopState *loop = self.s.loops + index
         if loop.log == NULL:
             return 0
-        self.prepare(index, False)
+        self.prepare_log(index, False)
         history_begin(history_of_loop(loop), loop.entries - 1, loop.i)
         write_row(self.s, history_of_loop(loop), 1)
 
@@ -332,7 +332,7 @@ cdef class ValueHistories(BoundaryObserver):
             for place in range(HISTORY_ENTRIES):
                 self.restore_entry(index, place, None)
             if loop.active:
-                self.restart_at(index)
+                self.restart_log_at(index)
             return 0
         for place in range(HISTORY_ENTRIES):
             self.restore_entry(index, place, mark[2 + place])

@@ -15,9 +15,9 @@ cdef void shift_body_iteration(ExecutionState *s, LoopState *loop, int back) noe
 cdef int differs_only_in_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil
 cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil
 cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil
-cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil
+cdef int update_call_extents(ExecutionState *s, OptimizerNode *n) noexcept nogil
 cdef void free_binding_cache(OptimizerNode *n) noexcept
-cdef int has_capacity(Call *call) noexcept nogil
+cdef int check_result_capacity(Call *call) noexcept nogil
 cdef int set_result_extent(Call *call) noexcept nogil
 
 

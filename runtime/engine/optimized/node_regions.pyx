@@ -34,7 +34,7 @@ cdef void init_node(ExecutionState *s, int pc, int once) noexcept nogil:
     """Initialize the state of a node."""
     cdef OptimizerNode *n = optimizer_node(s, pc)
     n.pc, n.once, n.done = pc, once, -1
-    n.region.run, n.region.invalidate = run_region, forget
+    n.region.run, n.region.invalidate = run_region, invalidate_node
 
 
 cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil:
@@ -53,7 +53,7 @@ cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 # -- following an extent
 
 
-cdef inline int64_t element_of(const VaryingBinding *v, const char *data) noexcept nogil:
+cdef inline int64_t read_varying_extent(const VaryingBinding *v, const char *data) noexcept nogil:
     """The varying extent, if it is an integer in a tensor."""
     return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
 
@@ -66,7 +66,7 @@ cdef int differs_only_in_extent(ExecutionState *s, VaryingBinding *v, int64_t *e
     if v.element < 0:
         current = extent_of(port.family, s.slots[port.slot].spec)
     elif s.slots[port.slot].spec == port.spec:
-        current = element_of(v, s.slots[port.slot].data)
+        current = read_varying_extent(v, s.slots[port.slot].data)
     else:
         return 0
     if current < v.low or current > v.high:
@@ -132,7 +132,7 @@ cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) no
     return 1
 
 
-cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil:
+cdef int update_call_extents(ExecutionState *s, OptimizerNode *n) noexcept nogil:
     """Update the numbers in the calls."""
     cdef VaryingBinding *v
     cdef VaryingPort *port
@@ -174,13 +174,13 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
     cdef Py_ssize_t nbytes
     for k in range(v.ninputs):
         if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
-            if not update_calls(s, n):
+            if not update_call_extents(s, n):
                 return 0
             v = n.varying
             break
     else:
-        if v.element >= 0 and element_of(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
-            if not update_calls(s, n):
+        if v.element >= 0 and read_varying_extent(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
+            if not update_call_extents(s, n):
                 return 0
             v = n.varying
     for k in range(v.noutputs):
@@ -206,7 +206,7 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
     return not (n.looks and not n.elided and materialize_inputs(s, n))
 
 
-cdef int has_capacity(Call *call) noexcept nogil:
+cdef int check_result_capacity(Call *call) noexcept nogil:
     """Before a node's calls: does a result have its maximum capacity?"""
     cdef const DynamicResult *result = <const DynamicResult *>call.data
     cdef const Slot *slot = result.state.slots + result.slot
@@ -277,7 +277,7 @@ cdef inline int is_idle(const ExecutionState *s, const OptimizerNode *n, const I
     return ins.region == &n.region and n.once >= 0 and already_ran_in_entry(s, n)
 
 
-cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
+cdef void invalidate_node(ExecutionState *s, Region *r) noexcept nogil:
     """Invalidate results computed once an entry, or for a block of iterations."""
     cdef OptimizerNode *n = <OptimizerNode *>r
     cdef int k

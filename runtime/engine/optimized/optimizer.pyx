@@ -65,10 +65,10 @@ cdef class Optimizer(OptimizerBase):
         self.range_bindings.begin(outputs_only)
         self.fuser.begin(outputs_only)
         self.reset_timers()
-        self.copy_elision.forget()
+        self.copy_elision.discard_values()
         self.copy_elision.shown_iterations.clear()
         self.f.program_runs = 0
-        self.tick()
+        self.on_time_slice_end()
         if fuse_main_graph:
             return self.copy_elision.alias(self.fuser.members())
         return self.copy_elision.restore_aliases(True)
@@ -100,7 +100,7 @@ cdef class Optimizer(OptimizerBase):
         """Update groups before copy elision: their inputs must be copied."""
         self.fuser.look(index)
         members = self.fuser.members()
-        self.copy_elision.stop_eliding_for(members)
+        self.copy_elision.stop_eliding_inputs_of(members)
         return self.copy_elision.look(index, members)
 
     cdef int build_programs(self) except -1:
@@ -113,7 +113,7 @@ cdef class Optimizer(OptimizerBase):
             loop, f = self.s.loops + index, self.f.loops + index
             if f.program != NULL and f.program.generation == self.s.generation:
                 continue
-            self.drop(index)
+            self.drop_loop_program(index)
             f.program = make_program(self.s, self.memory.plan, index) if self.binder.native_enabled else NULL
             if f.program == NULL:
                 f.program_timer.wait = 8 * loop.boundaries
@@ -122,13 +122,13 @@ cdef class Optimizer(OptimizerBase):
             elif self.compile_after == 0:
                 self.compile(index, f.program)
 
-    cdef int drop(self, int index) except -1:
+    cdef int drop_loop_program(self, int index) except -1:
         cdef OptimizerLoop *f = self.f.loops + index
         drop_program(self.s, f.program)
         f.program = NULL
         self.compile_jobs.pop(index, None)
 
-    cdef int tick(self) except -1:
+    cdef int on_time_slice_end(self) except -1:
         """Compile programs that were interpreted long enough."""
         cdef Program *program
         cdef int k
@@ -142,7 +142,7 @@ cdef class Optimizer(OptimizerBase):
     cdef int compile(self, int index, Program *program) except -1:
         job = self.compile_jobs.get(index)
         if job is None:
-            if program.interpreted_cost * 1e-9 < self.compile_after * llvm_jit.expected_seconds():
+            if program.interpreted_cost * 1e-9 < self.compile_after * llvm_jit.expected_compile_seconds():
                 return 0
             job = self.compile_jobs[index] = compile_job_for(program, self.memory.plan)
             if self.compile_after:
@@ -179,7 +179,7 @@ cdef class Optimizer(OptimizerBase):
         cdef OptimizerLoop *f
         cdef int k
         self.copy_elision.restore_aliases(True)
-        self.copy_elision.forget()
+        self.copy_elision.discard_values()
         for k in range(self.memory.nloops):
             f = self.f.loops + k
             if f.program_timer.due_at <= self.s.loops[k].boundaries and self.f.hot_after >= 0:
@@ -192,8 +192,8 @@ cdef class Optimizer(OptimizerBase):
     cdef bint is_mid_region(self) except -1:
         return self.fuser.running_group() != NULL
 
-    cdef Family *family_of(self, BackEdgeState *e) except? NULL:
-        return self.range_bindings.family_of(e)
+    cdef Family *back_edge_family(self, BackEdgeState *e) except? NULL:
+        return self.range_bindings.back_edge_family(e)
 
     # -- for tests and benchmarks
 

@@ -41,7 +41,7 @@ cdef class OptimizingBinder(NodeBinder):
             self.s.user_edited = user_edited
             self.s.generation += 1
             for pc in self.hoisted:
-                self.range_bindings.forget(pc)
+                self.range_bindings.drop_bindings(pc)
                 unbind_node(self.s.code + <int>pc)
 
     cdef int bind_node(self, int pc) except -1:
@@ -81,24 +81,24 @@ cdef class OptimizingBinder(NodeBinder):
             bound = bind_with_capacity(instruction.op, inputs)
         else:
             symbolic, bound, appended = varied
-            ranged, bound = bound, shape_range_binding.at_current_extent(bound, inputs)
+            ranged, bound = bound, shape_range_binding.with_current_extents(bound, inputs)
         if bound.inspected_inputs:
-            self.range_bindings.remember_integers(pc, inputs, bound.inspected_inputs)
+            self.range_bindings.remember_input_integers(pc, inputs, bound.inspected_inputs)
         if any([isinstance(out, DynamicExtentBuffer) and not self.range_bindings.has_specs_for(out)
                 for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]):
             return 0
         if not self.allocate_results(instruction, bound):
             return 0
-        self.range_bindings.cache_current(pc)
+        self.range_bindings.cache_current_binding(pc)
         try:
-            self.install(pc, instruction, bound)
+            self.install_binding(pc, instruction, bound)
             # Without a source yet, keep the one of the last binding.
             self.views[pc] = bound.views if varied is None else ranged.views or self.views[pc]
             if varied is not None:
                 self.range_bindings.vary(pc, instruction, symbolic, ranged, appended, self.keep[pc], {}, {})
                 self.keep[pc] = None
-                return self.range_bindings.adapt(pc)
-            self.range_bindings.reserve(pc)
+                return self.range_bindings.adapt_to_extent(pc)
+            self.range_bindings.allocate_maximum_results(pc)
             return 1
         except BaseException:
             self.unbind(pc)     # the binding may be incomplete for lack of memory
@@ -112,16 +112,16 @@ cdef class OptimizingBinder(NodeBinder):
             n.varying = NULL
             n.counts = n.elided = n.through = 0
 
-    cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
+    cdef int install_binding(self, int pc, object instruction, object bound, int around=0) except -1:
         """Convert a KernelBinding to C, with extra calls around its own for results of dynamic length."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef int k
         if n == NULL:
-            return NodeBinder.install(self, pc, instruction, bound)
+            return NodeBinder.install_binding(self, pc, instruction, bound)
         dynamic = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
                      if slot >= 0 and isinstance(out, DynamicExtentBuffer)]
-        NodeBinder.install(self, pc, instruction, bound, len(dynamic))
+        NodeBinder.install_binding(self, pc, instruction, bound, len(dynamic))
         n.counts = len(dynamic)
         if dynamic:
             ins.follows = SETS_OUTPUTS
@@ -147,22 +147,22 @@ cdef class OptimizingBinder(NodeBinder):
         if n.varying == NULL or n.region.stale or not self.native_enabled:
             self.restore_input_copies(instruction, n)
         if n.region.stale:
-            self.range_bindings.forget(pc)
+            self.range_bindings.drop_bindings(pc)
         if not self.native_enabled:
             return 0
         if n.varying != NULL or n.cache != NULL:
             if n.varying == NULL:
                 self.release_binding(pc)       # useless now: a cached binding may replace it
-            if self.range_bindings.adapt(pc):
+            if self.range_bindings.adapt_to_extent(pc):
                 if (n.elided or not n.looks or not materialize_inputs(self.s, n)) and call_native(self.s, ins):
                     return 1
-                self.range_bindings.forget(pc)
+                self.range_bindings.drop_bindings(pc)
             self.restore_input_copies(instruction, n)
-            self.range_bindings.cache_current(pc)
-        return was_native and self.range_bindings.reserve(pc) and call_native(self.s, ins)
+            self.range_bindings.cache_current_binding(pc)
+        return was_native and self.range_bindings.allocate_maximum_results(pc) and call_native(self.s, ins)
 
     cdef int on_python_fallback(self, int pc) except -1:
-        self.range_bindings.cache_current(pc)
+        self.range_bindings.cache_current_binding(pc)
         return self.update_copy_elision(self.plan.code[pc], optimizer_node(self.s, pc), False)
 
     cdef int is_reusable_binding(self, int pc) except -1:

@@ -76,7 +76,7 @@ def as_float32(text: FunctionTextBuilder, value: Value | None, name: str) -> str
     return text.assign(f"{name}_wide", "Cast", name, to=1)
 
 
-def update_rule_features(rule: str, decay: Value | None, beta: Value | None) -> tuple[bool, bool]:
+def parse_update_rule(rule: str, decay: Value | None, beta: Value | None) -> tuple[bool, bool]:
     """Whether a state decays, and whether the delta rule applies (retrieved values are subtracted).
 
     Raises:
@@ -106,7 +106,7 @@ def emit_scan(
     end of a request leave the state unchanged.
     """
 
-    def product(name: str, vector: str, matrix: str) -> str:
+    def matmul_text(name: str, vector: str, matrix: str) -> str:
         first, second = (matrix, vector) if turned else (vector, matrix)
         return f"{name} = MatMul ({first}, {second})"
 
@@ -119,7 +119,7 @@ def emit_scan(
     if rule.endswith("delta"):
         body += [
             "key_turned = Transpose <perm = [0, 1, 3, 2]> (key_t)",
-            product("retrieved", "key_turned", decayed_state),
+            matmul_text("retrieved", "key_turned", decayed_state),
             "error = Sub (value_t, retrieved)",
             "entered = Mul (beta_t, error)",
         ]
@@ -130,7 +130,7 @@ def emit_scan(
     if kept:
         body.append("state_kept = Where (there_t, state_after, state)")
         new_state = "state_kept"
-    body.append(product("output_t", "query_t", new_state))
+    body.append(matmul_text("output_t", "query_t", new_state))
     outputs = [new_state, "output_t"]
     if deltas:
         body.append(f"entered_t = Identity ({entered})")
@@ -146,7 +146,7 @@ def emit_scan(
     )
 
 
-def query_factor(text: FunctionTextBuilder, scale: float, width: str) -> str:
+def emit_query_scale(text: FunctionTextBuilder, scale: float, width: str) -> str:
     """The factor of queries: ``scale``, or the reciprocal root of the key width where that is 0."""
     if scale:
         return text.assign("factor", "Constant", value_float=float(scale))

@@ -49,21 +49,21 @@ def build_control_flow(
         ModelError: the node violates its specification; the message begins with ``label``.
     """
     if header.op_type == "Loop":
-        loop = _loop(header, attributes, read_inner, label)
+        loop = _build_loop(header, attributes, read_inner, label)
         loop.notes = loop_notes(loop, sources)
         return [loop]
     if header.op_type == "Scan":
         if header.version == 8:
-            return [_batched_scan(header, attributes, read_inner, label)]
-        scan = _scan(header, attributes, read_inner, label)
+            return [_build_batched_scan(header, attributes, read_inner, label)]
+        scan = _build_scan(header, attributes, read_inner, label)
         scan.notes = scan_notes(scan)
         return [scan]
     if header.op_type == "If":
         return [_build_if(header, attributes, read_inner, label)]
-    return _sequence_map(header, attributes, read_inner, sources, label)
+    return _build_sequence_map(header, attributes, read_inner, sources, label)
 
 
-def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+def _build_loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
     """Loop, all versions. Inputs: trip count, condition, initial values; the first two may be absent."""
     _check_attribute_names(attributes, (), label)
     minimum = 3 if header.version < 11 else 2
@@ -79,7 +79,7 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     while len(header.inputs) > 2 and header.inputs[-1] is None:
         header.inputs.pop()
     trip_count, condition, *carried_inputs = header.inputs
-    initials = _require_values(carried_inputs, "carried value", "has no initial value", label)
+    initials = _require_all_present(carried_inputs, "carried value", "has no initial value", label)
     carried = count_text(len(initials), "carried value")
     body = read_inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
     if not body.outputs:
@@ -126,13 +126,13 @@ def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     )
     _add_back_edges(loop, initials, body.inputs[2:], body.outputs[1:])
     for result, outer in zip(body.outputs[1 + len(initials) :], loop.outputs[len(initials) :], strict=True):
-        _check_tensor(result, label)
+        _require_tensor_output(result, label)
         if outer is not None:
             loop.scan_outputs.append(ScanOutput(result, outer))
     return loop
 
 
-def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+def _build_scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
     """Scan from opset 9 on. Inputs: initial states, then the sliced inputs."""
     if header.version < 8:
         raise ModelError(
@@ -144,7 +144,7 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
     sides = ("input", "output")
     optional = tuple(f"scan_{side}_{kind}" for side in sides for kind in ("axes", "directions"))
     _check_attribute_names(attributes, ("num_scan_inputs", *optional), label)
-    inputs = _require_values(header.inputs, "input", "is absent; Scan has no optional inputs", label)
+    inputs = _require_all_present(header.inputs, "input", "is absent; Scan has no optional inputs", label)
     slices, body = _read_scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
     scans = len(body.outputs) - states
@@ -166,11 +166,11 @@ def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReade
                 expected=f"{-rank} to {rank - 1}",
                 got=str(axis),
             )
-        loop.sliced_inputs.append(_sliced_input(outer, param, axis, direction))
+        loop.sliced_inputs.append(_make_sliced_input(outer, param, axis, direction))
     for result, output, axis, direction in zip(
         body.outputs[states:], loop.outputs[states:], output_axes, output_directions, strict=True
     ):
-        _check_tensor(result, label)
+        _require_tensor_output(result, label)
         rank = _rank(result)
         if rank is not None and not -rank - 1 <= axis <= rank:
             raise ModelError(
@@ -211,7 +211,7 @@ def _read_scan_body(
     return slices, body
 
 
-def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+def _build_batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
     """Scan-8: axis 0 of each input is the batch, axis 1 the sequence; a loop over sequences in one over the batch.
 
     ``sequence_lens`` is input 0. A shorter sequence is cut, and its scan outputs, which the specification leaves
@@ -225,7 +225,7 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
             got="0",
         )
     lengths, *other_inputs = header.inputs
-    inputs = _require_values(other_inputs, "input", "is absent; only sequence_lens, the first one, may be", label)
+    inputs = _require_all_present(other_inputs, "input", "is absent; only sequence_lens, the first one, may be", label)
     slices, body = _read_scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
     directions = _list_attribute(attributes, "directions", slices, "scan input", label)
@@ -245,12 +245,12 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
     if lengths is not None:
         length = row(lengths)
         batch.inputs.append(length)
-        sequences, sizes = _cut_sequences(header.name, rows[states:], length, batch)
+        sequences, sizes = _truncate_sequences(header.name, rows[states:], length, batch)
         for k in range(states, len(results)):
             padded = results[k]
             if padded is not None:
                 outputs[k] = Value(f"{padded.name}/sequence", ANY_TYPE)
-                pads.append(_operation(f"{header.name}/Pad_{k}", "Pad", [outputs[k], *sizes], [padded]))
+                pads.append(_helper_operation(f"{header.name}/Pad_{k}", "Pad", [outputs[k], *sizes], [padded]))
     scan = Loop(
         f"{header.name}/sequence",
         "Scan",
@@ -264,9 +264,9 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
     )
     _add_back_edges(scan, rows[:states], body.inputs[:states], body.outputs[:states])
     for sequence, param, direction in zip(sequences, body.inputs[states:], directions, strict=True):
-        scan.sliced_inputs.append(_sliced_input(sequence, param, 0, direction))
+        scan.sliced_inputs.append(_make_sliced_input(sequence, param, 0, direction))
     for result, output in zip(body.outputs[states:], outputs[states:], strict=True):
-        _check_tensor(result, label)
+        _require_tensor_output(result, label)
         if output is not None:
             scan.scan_outputs.append(ScanOutput(result, output))
     scan.notes = scan_notes(scan, header.outputs)
@@ -274,14 +274,16 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: Subgr
     batch.outputs = [result for result in results if result is not None]
     loop = Loop(**vars(header), body=batch, system=System.ONNX, counted_by_slices=True)
     sliced = inputs if lengths is None else [*inputs, lengths]
-    loop.sliced_inputs += [_sliced_input(value, part, 0, 0) for value, part in zip(sliced, batch.inputs, strict=True)]
+    loop.sliced_inputs += [
+        _make_sliced_input(value, part, 0, 0) for value, part in zip(sliced, batch.inputs, strict=True)
+    ]
     for k, (collected, outer) in enumerate(zip(results, header.outputs, strict=True)):
         if collected is not None and outer is not None:
             loop.scan_outputs.append(ScanOutput(collected, outer, valid=None if k < states else length))
     return loop
 
 
-def _cut_sequences(
+def _truncate_sequences(
     name: str, rows: Sequence[Value], length: Value, batch: Graph
 ) -> tuple[list[Value], list[Value | None]]:
     """Add nodes that cut sequences to a length; returns the cut sequences and the inputs of a Pad to the full length.
@@ -303,19 +305,19 @@ def _cut_sequences(
     full, used, unused = map(value, ("most", "used", "unused"))
     scalar, parts, padding = value("long", TensorType(vector.dtype, ())), value("parts", pair), value("filling", pair)
     batch.nodes += [
-        _operation(f"{name}/Shape", "Shape", rows[:1], [full], start=0, end=1),
-        _operation(f"{name}/Cast", "Cast", [length], [scalar], to=_INT64),
-        _operation(f"{name}/Reshape", "Reshape", [scalar, constant("one", [1])], [used]),
-        _operation(f"{name}/Sub", "Sub", [full, used], [unused]),
-        _operation(f"{name}/Concat_parts", "Concat", [used, unused], [parts], axis=0),
-        _operation(f"{name}/Concat_filling", "Concat", [first, unused], [padding], axis=0),
+        _helper_operation(f"{name}/Shape", "Shape", rows[:1], [full], start=0, end=1),
+        _helper_operation(f"{name}/Cast", "Cast", [length], [scalar], to=_INT64),
+        _helper_operation(f"{name}/Reshape", "Reshape", [scalar, constant("one", [1])], [used]),
+        _helper_operation(f"{name}/Sub", "Sub", [full, used], [unused]),
+        _helper_operation(f"{name}/Concat_parts", "Concat", [used, unused], [parts], axis=0),
+        _helper_operation(f"{name}/Concat_filling", "Concat", [first, unused], [padding], axis=0),
     ]
     cut = []
     for k, row in enumerate(rows):
         kept, dropped = value(f"sequence_{k}", row.type), value(f"unused_{k}", row.type)
         if isinstance(row.type, TensorType) and row.type.shape:
             kept.type = dropped.type = TensorType(row.type.dtype, (None, *row.type.shape[1:]))
-        batch.nodes.append(_operation(f"{name}/Split_{k}", "Split", [row, parts], [kept, dropped], axis=0))
+        batch.nodes.append(_helper_operation(f"{name}/Split_{k}", "Split", [row, parts], [kept, dropped], axis=0))
         cut.append(kept)
     return cut, [padding, None, first]
 
@@ -326,12 +328,14 @@ def _drop_first_axis(kind: ValueType) -> ValueType:
     return TensorType(kind.dtype, None if kind.shape is None else kind.shape[1:])
 
 
-def _operation(name: str, op_type: str, ins: Sequence[Value | None], outs: Sequence[Value], **keywords: Any) -> Node:
+def _helper_operation(
+    name: str, op_type: str, ins: Sequence[Value | None], outs: Sequence[Value], **keywords: Any
+) -> Node:
     """A helper node, which may need a newer operator set than the model's."""
     return Operation(name, op_type, "", _HELPER_OPSET, list(ins), list(outs), attributes=keywords)
 
 
-def _sliced_input(outer: Value, param: Value, axis: int, direction: int) -> SlicedInput:
+def _make_sliced_input(outer: Value, param: Value, axis: int, direction: int) -> SlicedInput:
     # docs/semantics.md 6.1: in TensorIterator's terms, backwards from the end to 0 is start -1, end 0.
     start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
     return SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True)
@@ -352,7 +356,7 @@ def _build_if(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphR
     return If(**vars(header), then_branch=branches[0], else_branch=branches[1])
 
 
-def _sequence_map(
+def _build_sequence_map(
     header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, sources: OnnxProducerMap, label: str
 ) -> list[Node]:
     """SequenceMap-17 as the Loop in its specification: iteration i maps element i of each sequence.
@@ -360,7 +364,7 @@ def _sequence_map(
     Tensor inputs after the first are invariant.
     """
     _check_attribute_names(attributes, (), label)
-    inputs = _require_values(header.inputs, "input", "is absent; SequenceMap has no optional inputs", label)
+    inputs = _require_all_present(header.inputs, "input", "is absent; SequenceMap has no optional inputs", label)
     if not inputs:
         raise ModelError(f"{label} has no inputs; it needs a sequence", name="inputs", got="0")
     body = read_inner("body", len(inputs), f"an element or tensor for each of {count_text(len(inputs), 'input')}")
@@ -436,7 +440,7 @@ def _check_attribute_names(attributes: Mapping[str, Any], names: Sequence[str], 
             raise ModelError(f"{label} has an attribute '{name}' that this opset does not define; remove it", name=name)
 
 
-def _require_values(values: Sequence[Value | None], role: str, problem: str, label: str) -> list[Value]:
+def _require_all_present(values: Sequence[Value | None], role: str, problem: str, label: str) -> list[Value]:
     present = [value for value in values if value is not None]
     if len(present) != len(values):
         raise ModelError(
@@ -455,7 +459,7 @@ def _check_output_count(header: Node, expected: int, rule: str, label: str) -> N
         )
 
 
-def _check_tensor(result: Value, label: str) -> None:
+def _require_tensor_output(result: Value, label: str) -> None:
     if not isinstance(result.type, TensorType):
         raise ModelError(
             f"{label}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead",

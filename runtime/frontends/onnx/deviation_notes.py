@@ -128,7 +128,7 @@ def _shared_result_notes(graph: Graph, outer: Sequence[Value | None], owner: str
 
 def _outer_branch_result_notes(node: If) -> Iterator[Note]:
     for kind, branch in bodies(node):
-        defined = _own_values(branch)
+        defined = _defined_values(branch)
         for result in branch.outputs:
             if result not in defined:
                 yield Note(
@@ -244,7 +244,7 @@ def _string_scan_output_notes(loop: Loop, sources: OnnxProducerMap) -> Iterator[
     trips = sources.constant_integer(loop.trip_count)
     if trips is not None and trips <= 1:
         return
-    defined = _own_values(loop.body)
+    defined = _defined_values(loop.body)
     read = values_read_in_graph(loop.body)
     initials = [edge.initial for edge in loop.back_edges]
     reread = {
@@ -284,14 +284,14 @@ def _is_constant(value: Value, sources: OnnxProducerMap) -> bool:
     return value.constant is not None or (node is not None and node.op_type == "Constant")
 
 
-def _own_values(body: Graph) -> set[Value]:
+def _defined_values(body: Graph) -> set[Value]:
     """The values that a body itself defines."""
     computed = [value for node in body.nodes for value in node.outputs if value is not None]
     return {*body.inputs, *body.constants, *computed}
 
 
 def _outer_result_notes(loop: Loop) -> Iterator[Note]:
-    defined = _own_values(loop.body)
+    defined = _defined_values(loop.body)
     for result in loop.body.outputs:
         if result not in defined:
             yield Note(

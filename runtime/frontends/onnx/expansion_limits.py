@@ -18,7 +18,7 @@ MAX_TEXT_DEPTH = 100
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|#[^\n]*|=>|[(\[{<>}\])]', re.DOTALL)
 
 
-def check_text_depth(text: bytes) -> None:
+def check_bracket_depth(text: bytes) -> None:
     """Limit the bracket depth of ONNX's text format for its recursive parser.
 
     Raises:
@@ -51,9 +51,8 @@ def check_expanded_size(model: ModelProto) -> None:
     count = _expanded_node_count(model.graph.node, functions, sizes)
     if count > MAX_EXPANDED_NODES:
         raise UnsupportedError(
-            f"its functions call each other so often that they stand for {_approximate_text(count)} nodes, more than "
-            f"{MAX_EXPANDED_NODES}"
-            " can be read; simplify the functions"
+            f"its functions call each other so often that they stand for {_approximate_count_text(count)} nodes, more "
+            f"than {MAX_EXPANDED_NODES} can be read; simplify the functions"
         )
 
 
@@ -100,5 +99,5 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> list[NodeProto]:
     return collected
 
 
-def _approximate_text(number: int) -> str:
+def _approximate_count_text(number: int) -> str:
     return str(number) if number < 1 << 40 else f"2^{number.bit_length() - 1}"

@@ -34,7 +34,7 @@ class ExternalDataReader:
         """
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location, start = entries.get("location", ""), int(entries.get("offset", 0))
-        with StableFile(self._path(location)) as file:
+        with StableFile(self._external_file_path(location)) as file:
             if self._stamps.setdefault(location, file.stamp) != file.stamp:
                 raise file_changed_error(location)
             count = int(entries.get("length", file.size - start))
@@ -48,7 +48,7 @@ class ExternalDataReader:
         out.flags.writeable = False
         return out
 
-    def _path(self, name: str) -> Path:
+    def _external_file_path(self, name: str) -> Path:
         path = path_inside_folder(self._folder, name)
         if ".." in Path(name).parts or path.is_symlink():
             raise OSError(f"'{name}' is a link, or leads out of the folder and back")

@@ -12,10 +12,10 @@ from ...ops.axis_arguments import unknown_value_error
 from .attention_function_builder import (
     FunctionTextBuilder,
     as_float32,
+    emit_query_scale,
     emit_scan,
-    query_factor,
+    parse_update_rule,
     repeat_heads,
-    update_rule_features,
 )
 from .proto import FunctionProto
 
@@ -42,7 +42,7 @@ def linear_attention(
     update_rule: str = "gated_delta",
 ) -> FunctionProto | None:
     """``[batch, rows, heads * width]``; states ``[batch, heads, key's width, value's width]``."""
-    gated, delta = update_rule_features(update_rule, decay, beta)
+    gated, delta = parse_update_rule(update_rule, decay, beta)
     if state_window:  # onnxruntime's CPU provider does not support it either
         return None
     smaller, larger = sorted((q_num_heads, kv_num_heads))
@@ -77,14 +77,14 @@ def linear_attention(
         key_width,
     )
     keys = as_float32(text, key, "key")
-    key_row, query_row = _width(key), _width(query)
+    key_row, query_row = _last_dim(key), _last_dim(query)
     if key_row is None or query_row is None or key_row * q_num_heads != query_row * kv_num_heads:
         # There may be fewer key heads than value heads.
         heads = text.assign("key_heads", "Div", text.dim_as_list("key_row", "key", 2), key_width)
         keys = repeat_heads(text, "key", keys, rows, heads, text.assign("key_sharing", "Div", shared, heads), key_width)
     values = as_float32(text, value, "value")
     sequences = {
-        "query_t": text.assign("queries", "Mul", queries, query_factor(text, scale, key_width)),
+        "query_t": text.assign("queries", "Mul", queries, emit_query_scale(text, scale, key_width)),
         "key_t": text.reshape("keys", keys, rows, shared, key_width, text.int_list_constant(1)),
         "value_t": text.reshape("values", values, rows, text.int_list_constant(kv_num_heads, 1), value_width),
     }
@@ -114,7 +114,7 @@ def linear_attention(
     return text.build_function("LinearAttention", inputs, ("output", "present_state"))
 
 
-def _width(value: Value) -> int | None:
+def _last_dim(value: Value) -> int | None:
     """The last dimension, where it is known."""
     shape = value.type.shape if isinstance(value.type, TensorType) else None
     return shape[-1] if shape and isinstance(shape[-1], int) else None
@@ -153,7 +153,7 @@ def gated_delta_net(
 ) -> FunctionProto | None:
     """``[rows of all requests, heads, width]``, or with a batch before it; states ``[batch, heads, value's width, key's
     width]``. ``cu_seqlens``: the boundaries of requests among the rows."""
-    gated, delta = update_rule_features(update_rule, decay, beta)
+    gated, delta = parse_update_rule(update_rule, decay, beta)
     if gate_activation not in _GATES:
         raise unknown_value_error("gate_activation", gate_activation, _GATES)
     if beta_activation not in ("none", "sigmoid"):
@@ -191,7 +191,7 @@ def gated_delta_net(
             "queries",
             "Mul",
             layout.repeat_heads("query", queries, "key_width", unit),
-            query_factor(text, scale, "key_width"),
+            emit_query_scale(text, scale, "key_width"),
         ),
         "key_t": layout.repeat_heads("key", keys, unit, "key_width"),
         "value_t": text.reshape("values", values, layout.leading_shape, "value_heads", "value_width", unit),
@@ -211,7 +211,7 @@ def gated_delta_net(
         state = text.assign("first", "ConstantOfShape", shape)
     capture = state_update_capacity
     emit_scan(text, update_rule, state, sequences, turned=True, kept=cu_seqlens is not None, deltas=capture > 0)
-    text.assign("output", "CastLike", layout.flatten_rows("output_steps"), "query")
+    text.assign("output", "CastLike", layout.restore_outer_layout("output_steps"), "query")
     text.assign("final_state", "Identity", "final")
     if capture:
         parts = [("decays", sequences["decay_t"]), ("keys", keys), ("entered", "entered_steps")]
@@ -293,7 +293,7 @@ class _RequestRows:
         repeated = repeat_heads(self.text, name, x, self.leading_shape, "heads", "sharing", "key_width")
         return self.text.reshape(f"{name}s_served", repeated, self.leading_shape, "value_heads", *dims)
 
-    def flatten_rows(self, x: str) -> str:
+    def restore_outer_layout(self, x: str) -> str:
         """``[batch, rows, heads, width, 1]`` in the outer layout of rows."""
         text = self.text
         if not self.ragged:
@@ -346,7 +346,7 @@ def _emit_state_update(
     flat = []
     for name, x in parts:
         row = text.reshape(f"{name}_flat", x, layout.leading_shape, text.int_list_constant(-1))
-        width = text.dim_as_list(f"{name}_width", row, 2)
+        width = text.dim_as_list(f"{name}_last_dim", row, 2)
         padding = text.assign(
             f"{name}_room",
             "ConstantOfShape",

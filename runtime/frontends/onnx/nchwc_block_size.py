@@ -26,7 +26,7 @@ def infer_block_channels(model: ModelProto) -> int | None:
     bodies = [model.graph, *model.functions]
     sizes: dict[str, Any] = {}
     nodes = []
-    for graph in (graph_or_function for body in bodies for graph_or_function in _graphs(body)):
+    for graph in (graph_or_function for body in bodies for graph_or_function in _walk_graphs(body)):
         sizes |= {tensor.name: list(tensor.dims) for tensor in getattr(graph, "initializer", ())}
         nodes += [node for node in graph.node if node.domain == NCHWC_DOMAIN]
     for node in nodes:
@@ -43,13 +43,13 @@ def infer_block_channels(model: ModelProto) -> int | None:
     return None
 
 
-def _graphs(body: Any) -> Iterator[GraphProto]:
+def _walk_graphs(body: Any) -> Iterator[GraphProto]:
     """A graph, or a function, with the graphs inside it."""
     yield body
     for node in body.node:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+                yield from _walk_graphs(attribute.g)
 
 
 def with_block_channels(header: Node, attributes: Mapping[str, Any], block: int) -> Operation:

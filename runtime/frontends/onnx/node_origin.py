@@ -40,11 +40,11 @@ class LazyNodeOrigin:
 
     def __call__(self) -> Origin:
         """The origin; invalid entries are ignored."""
-        metadata = dict(_parse_entries(self.entries))
+        metadata = dict(_parse_metadata_entries(self.entries))
         origin = origin_from_stack_trace(metadata.get(f"{_TORCH}stack_trace", "") or _doc_text(self.doc))
         fx_node = _FX_NODE.match(metadata.get(f"{_TORCH}fx_node", ""))
         framework_node = "" if fx_node is None else fx_node[1][:_MAX_SCOPE_CHARS]
-        return replace(origin, scopes=_scopes(metadata, self.name), framework_node=framework_node)
+        return replace(origin, scopes=_module_scopes(metadata, self.name), framework_node=framework_node)
 
 
 def node_origin_source(proto: NodeProto, call: OriginSource) -> OriginSource:
@@ -67,7 +67,7 @@ def _doc_text(doc: Any) -> str:
     return doc if isinstance(doc, str) and len(doc) <= _MAX_ENTRY_BYTES else ""
 
 
-def _parse_entries(entries: Sequence[bytes]) -> list[tuple[str, str]]:
+def _parse_metadata_entries(entries: Sequence[bytes]) -> list[tuple[str, str]]:
     entries_read = []
     for data in entries:
         try:
@@ -79,7 +79,7 @@ def _parse_entries(entries: Sequence[bytes]) -> list[tuple[str, str]]:
     return entries_read
 
 
-def _scopes(metadata: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _module_scopes(metadata: Mapping[str, str], name: str) -> tuple[str, ...]:
     """The modules around a node; the last name in torch's list is the node itself."""
     if names := metadata.get(f"{_TORCH}name_scopes", ""):
         return _relative_scopes([a or b for a, b in _QUOTED.findall(names)][:-1])

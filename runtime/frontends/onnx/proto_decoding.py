@@ -92,7 +92,7 @@ def tensor_to_array(tensor: TensorProto, external_data: ExternalDataReader | Non
             if external_data is None:
                 raise ValueError("it is in another file, which is not allowed here")
             external_bytes = external_data.read_tensor(tensor, dtype)
-        array = _decode_whole_bytes(tensor, dtype, external_bytes)
+        array = _decode_byte_aligned(tensor, dtype, external_bytes)
         return _decode_with_onnx(tensor, external_bytes) if array is None else array
     except Exception as error:  # to_array passes on errors of NumPy, the file system and its C++ part
         file_name = next((e.value for e in tensor.external_data if e.key == "location"), "")
@@ -140,7 +140,7 @@ def decode_text(data: bytes) -> Any:
         return data
 
 
-def _decode_whole_bytes(tensor: TensorProto, dtype: np.dtype[Any], external: Array | None) -> Array | None:
+def _decode_byte_aligned(tensor: TensorProto, dtype: np.dtype[Any], external: Array | None) -> Array | None:
     """Decode elements of whole bytes; None for others. ``external``: as for :func:`_decode_with_onnx`."""
     if tensor.HasField("segment") or dtype.name in _SUB_BYTE_DTYPES or dtype.hasobject or sys.byteorder != "little":
         return None

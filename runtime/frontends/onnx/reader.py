@@ -24,7 +24,7 @@ from ...text import count_text
 from ..recurrent import expand_recurrent_operators
 from . import control_flow
 from .deviation_notes import OnnxProducerMap, graph_notes, hidden_name_note
-from .expansion_limits import check_expanded_size, check_text_depth
+from .expansion_limits import check_bracket_depth, check_expanded_size
 from .external_data import ExternalDataReader
 from .name_scope import FunctionCallContext, FunctionKey, NameScope, all_names, function_key
 from .nchwc_block_size import NCHWC_DOMAIN, infer_block_channels, native_block_channels, with_block_channels
@@ -73,7 +73,7 @@ def _parse_model(file: StableFile, fmt: str, path_text: str) -> ModelProto:
     try:
         data = None if fmt == "protobuf" else _read_text(file)
         if data is not None and fmt == "onnxtxt":
-            check_text_depth(data)
+            check_bracket_depth(data)
     except UnsupportedError as error:
         raise UnsupportedError(f"{path_text}, {error}") from None
     try:
@@ -196,7 +196,7 @@ class _OnnxGraphReader:
 
     def read_main_graph(self) -> Graph:
         """Read the main graph; inputs with an initializer are optional (IR specification, "Initializers")."""
-        opsets = _opsets(self.model.opset_import)
+        opsets = _imported_opsets(self.model.opset_import)
         if not opsets and self.model.ir_version < 3:
             opsets = {"": 1}  # before IR 3 there were no operator sets to import
         proto = self.model.graph
@@ -284,18 +284,18 @@ class _OnnxGraphReader:
         scope.set_declared_type(
             value, info.type if info.HasField("type") else None, f"input '{info.name}'{scope.location_text}"
         )
-        self.note_hidden(scope, "input", info.name)
+        self.note_hidden_name(scope, "input", info.name)
         scope.values[info.name] = value
         return value
 
-    def note_hidden(self, scope: NameScope, kind: str, name: str) -> None:
+    def note_hidden_name(self, scope: NameScope, kind: str, name: str) -> None:
         """Note an input or initializer that hides a visible outer value; a node output that does so is rejected."""
         if scope.scope_hidden_by(name) is not None:
             self.notes.append(hidden_name_note(kind, name, scope.location_text))
 
     def add_constants(self, scope: NameScope, initializers: Mapping[str, Array]) -> None:
         for name, data in initializers.items():
-            self.note_hidden(scope, "initializer", name)
+            self.note_hidden_name(scope, "initializer", name)
             value = Value(f"{scope.context.prefix}{name}", TensorType(data.dtype, data.shape), data)
             scope.graph.constants.append(value)
             scope.values[name] = value
@@ -334,7 +334,7 @@ class _OnnxGraphReader:
         scope.position = len(scope.proto.node)
 
     def read_node(self, proto: NodeProto, scope: NameScope) -> None:
-        header = self._header(proto, scope)
+        header = self._make_node_header(proto, scope)
         # For errors, which get its full description with the origin: decoding that takes longer than the rest.
         domain = f"{header.domain} " if header.domain else ""
         label = f"{header.op_type} '{header.name}' ({domain}opset {header.version}){scope.location_text}"
@@ -346,7 +346,7 @@ class _OnnxGraphReader:
             fields: ErrorFields = {**header.error_fields, **error.fields}
             raise type(error)(what, error.remedy, **fields) from None
 
-    def _header(self, proto: NodeProto, scope: NameScope) -> Node:
+    def _make_node_header(self, proto: NodeProto, scope: NameScope) -> Node:
         """The name of a node, and the version of its operator."""
         domain = canonical_domain(proto.domain)
         version = scope.context.opsets.get(domain, 0)
@@ -433,7 +433,7 @@ class _OnnxGraphReader:
                     expected=f"at most {len(formal)}",
                     got=str(len(actual)),
                 )
-        opsets = _opsets(body.opset_import)
+        opsets = _imported_opsets(body.opset_import)
         if builtin:  # such a function imports only the domains that it names
             opsets = {**scope.context.opsets, **opsets}
         context = FunctionCallContext(
@@ -470,7 +470,7 @@ class _OnnxGraphReader:
                 scope.graph.expanded_from.update((node, original) for node in scope.graph.nodes[first:])
 
 
-def _opsets(imports: Any) -> dict[str, int]:
+def _imported_opsets(imports: Any) -> dict[str, int]:
     """The versions of the operator sets that a model or a function imports.
 
     Raises:

@@ -41,10 +41,10 @@ _SCHEMA_DTYPE_NAMES = {
 _ValueKey = tuple[GraphPath, str]
 
 
-def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
+def disallowed_type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
     """One sentence for each operator and type; ``kind`` returns the type of a value, as far as it is known."""
     notes: dict[tuple[str, str, int, str], str] = {}
-    for node in _nodes(graph):
+    for node in _all_file_nodes(graph):
         if node.op_type == "Scan" and node.version == 8:
             continue  # it was expanded into two loops
         allowed, variadic = _allowed_types(node.op_type, node.domain, node.version)
@@ -60,13 +60,13 @@ def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
     return list(notes.values())
 
 
-def _nodes(graph: Graph) -> list[Node]:
+def _all_file_nodes(graph: Graph) -> list[Node]:
     """The nodes in the file, including inner ones."""
     nodes = []
     for node in nodes_in_file(graph):
         nodes.append(node)
         for _, inner in bodies(node):
-            nodes += _nodes(inner)
+            nodes += _all_file_nodes(inner)
     return nodes
 
 

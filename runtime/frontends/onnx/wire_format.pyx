@@ -114,7 +114,7 @@ def define_messages(schema, kept, enums):
         cls.ONEOF_FIELDS = frozenset([field for _, field, kind in entries if kind[0] == "?"])
         for number, field, kind in entries:
             type_name = kind.lstrip("*?")
-            cls.FIELDS[int(number)] = desc = _field_schema(field, type_name, kind[0] == "*", classes, enums)
+            cls.FIELDS[int(number)] = desc = _make_field_schema(field, type_name, kind[0] == "*", classes, enums)
             if (<FieldSchema> desc).repeated:
                 setattr(cls, field, ())
             elif (<FieldSchema> desc).kind != MESSAGE:
@@ -126,7 +126,7 @@ def define_messages(schema, kept, enums):
     return classes
 
 
-cdef FieldSchema _field_schema(str name, str kind, bint repeated, dict classes, object enums):
+cdef FieldSchema _make_field_schema(str name, str kind, bint repeated, dict classes, object enums):
     cdef FieldSchema field = FieldSchema()
     field.name, field.repeated, field.message, field.allowed = name, repeated, classes.get(kind), enums.get(kind)
     field.kind = MESSAGE if kind in classes else ENUM if kind in enums else FIELD_KINDS[kind]
@@ -287,14 +287,14 @@ cdef class MessageParser:
         else:
             value = memoryview(self.source)[self.position:stop]
         self.position = stop
-        return self.store(cls, own, field, value)
+        return self.store_field(cls, own, field, value)
 
     cdef int read_number(self, dict own, FieldSchema field, Py_ssize_t stop, object cls) except -1:
         """Read one number."""
         value = self.decode_number(field, stop)
         if field.kind == ENUM and value not in field.allowed:
             return 0
-        return self.store(cls, own, field, value)
+        return self.store_field(cls, own, field, value)
 
     cdef object decode_number(self, FieldSchema field, Py_ssize_t stop):
         cdef float single
@@ -328,7 +328,7 @@ cdef class MessageParser:
             numbers.append(self.decode_number(field, stop))
         return 0
 
-    cdef int store(self, object cls, dict own, FieldSchema field, object value) except -1:
+    cdef int store_field(self, object cls, dict own, FieldSchema field, object value) except -1:
         if field.repeated:
             numbers = own.get(field.name)
             if numbers is None:

@@ -181,7 +181,7 @@ class IrXml:
             ModelError: ids are missing, duplicate or unknown, two edges lead to one port, or an opset is missing.
         """
         layers: dict[int, IrLayer] = {}
-        for child in self._children(element, "layers", "layer"):
+        for child in self._group_children(element, "layers", "layer"):
             layer = self._parse_layer(child, label)
             if layer.id in layers:
                 raise self.error(
@@ -193,7 +193,7 @@ class IrXml:
             layers[layer.id] = layer
         ports = {id: ({p.id for p in layer.inputs}, {p.id for p in layer.outputs}) for id, layer in layers.items()}
         sources: dict[PortKey, PortKey] = {}
-        for child in self._children(element, "edges", "edge"):
+        for child in self._group_children(element, "edges", "edge"):
             ends: list[PortKey] = []
             for side, direction in (("from", "output"), ("to", "input")):
                 id = self.integer(child, f"{side}-layer", f"an edge of {label}")
@@ -228,8 +228,8 @@ class IrXml:
     def port_map(self, layer: IrLayer, tag: str = "port_map") -> tuple[list[PortMapEntry], list[PortMapEntry]]:
         """The input and the output entries of a layer's port map, in document order."""
         return (
-            [self._port_map_entry(layer, child) for child in self._children(layer.element, tag, "input")],
-            [self._port_map_entry(layer, child) for child in self._children(layer.element, tag, "output")],
+            [self._parse_port_map_entry(layer, child) for child in self._group_children(layer.element, tag, "input")],
+            [self._parse_port_map_entry(layer, child) for child in self._group_children(layer.element, tag, "output")],
         )
 
     def back_edges(self, layer: IrLayer) -> list[BackEdgeEntry]:
@@ -240,7 +240,7 @@ class IrXml:
                 self.integer(child, "to-layer", f"a back edge of {layer}"),
                 child,
             )
-            for child in self._children(layer.element, "back_edges", "edge")
+            for child in self._group_children(layer.element, "back_edges", "edge")
         ]
 
     def body(self, layer: IrLayer, tag: str) -> Element:
@@ -276,7 +276,7 @@ class IrXml:
                     )
         return ranges
 
-    def _children(self, element: Element, group: str, tag: str) -> Iterator[Element]:
+    def _group_children(self, element: Element, group: str, tag: str) -> Iterator[Element]:
         parent = element.find(group)
         return iter(()) if parent is None else parent.iterchildren(tag)
 
@@ -313,7 +313,7 @@ class IrXml:
 
     def _parse_ports(self, layer: Element, group: str, name: str) -> tuple[IrPort, ...]:
         ports: dict[int, IrPort] = {}
-        for element in self._children(layer, group, "port"):
+        for element in self._group_children(layer, group, "port"):
             id = self.integer(element, "id", f"an {group} port of layer '{name}'")
             if id in ports:
                 raise self.error(
@@ -333,7 +333,7 @@ class IrXml:
             ports[id] = IrPort(id, element.get("precision"), tuple(dims), split_tensor_names(element.get("names")))
         return tuple(ports.values())
 
-    def _port_map_entry(self, layer: IrLayer, element: Element) -> PortMapEntry:
+    def _parse_port_map_entry(self, layer: IrLayer, element: Element) -> PortMapEntry:
         label = f"a port_map entry of {layer}"
         return PortMapEntry(
             self.integer(element, "external_port_id", label),

@@ -28,7 +28,7 @@ class LazyLayerOrigin:
         """The origin; an IR has no source lines."""
         return Origin(
             scopes=_module_scopes(self.layer_name),
-            framework_node=", ".join(_split_names(self.fused_names))[:_MAX_NAME_CHARS],
+            framework_node=", ".join(_split_fused_names(self.fused_names))[:_MAX_NAME_CHARS],
         )
 
 
@@ -44,5 +44,5 @@ def _module_scopes(name: str) -> tuple[str, ...]:
     return tuple(part[:_MAX_NAME_CHARS] for part in parts if part and "::" not in part)[:_MAX_SCOPES]
 
 
-def _split_names(fused: str) -> list[str]:
+def _split_fused_names(fused: str) -> list[str]:
     return [name.strip() for name in fused.split(",") if name.strip()]

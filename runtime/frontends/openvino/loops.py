@@ -122,14 +122,14 @@ class LoopBuilder:
             ModelError: an entry refers to a missing item, or the loop violates its specification.
         """
         input_entries, output_entries = self.document.port_map(self.layer)
-        edges = self._back_edges()
+        edges = self._back_edges_by_parameter()
         if self.is_loop:
             self.loop.minus_one_is_no_limit = True
             self.loop.trip_count = self._trip_count_or_condition_input(0, "trip count")
             self.loop.initial_condition = self._trip_count_or_condition_input(1, "execution condition")
             self.loop.condition = self._condition_result(output_entries)
-        ports = self._parameters(input_entries, edges)
-        scans = self._outputs(output_entries)
+        ports = self._connect_parameters(input_entries, edges)
+        scans = self._connect_outputs(output_entries)
         if not self.is_loop:
             # A slice that only feeds iteration 0 (docs/semantics.md 2.1) counts as well: the specification iterates
             # over all parts of a sliced input, and OpenVINO's CPU plugin does so.
@@ -169,13 +169,13 @@ class LoopBuilder:
                 name="execution_condition",
                 got=format_ids(entry.internal for entry in conditions),
             )
-        self._check_result(conditions[0])
+        self._check_is_result(conditions[0])
         return self.body.results[conditions[0].internal]
 
-    def _check_result(self, entry: PortMapEntry) -> None:
+    def _check_is_result(self, entry: PortMapEntry) -> None:
         check_body_layer(self.document, self.layer, entry, entry.internal, "Result", self.body.network)
 
-    def _back_edges(self) -> dict[int, BackEdgeEntry]:
+    def _back_edges_by_parameter(self) -> dict[int, BackEdgeEntry]:
         """The back edges by the Parameter that they lead to."""
         edges: dict[int, BackEdgeEntry] = {}
         for edge in self.document.back_edges(self.layer):
@@ -193,7 +193,7 @@ class LoopBuilder:
     def _parameter_name(self, parameter: int) -> str:
         return f"'{self.body.network.layers[parameter].name}' (layer {parameter})"
 
-    def _parameters(self, inputs: list[PortMapEntry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
+    def _connect_parameters(self, inputs: list[PortMapEntry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
         """Determine the source of every body Parameter.
 
         Returns the external input port that each reads, in the order of the port map.
@@ -314,11 +314,11 @@ class LoopBuilder:
         self.loop.back_edges.append(carried)
         self.back_edge_by_result.setdefault(edge.source, carried)
 
-    def _outputs(self, entries: list[PortMapEntry]) -> list[PortMapEntry]:
+    def _connect_outputs(self, entries: list[PortMapEntry]) -> list[PortMapEntry]:
         """Determine the source of every output port; returns the concatenated outputs, by output port."""
         by_port: dict[int, PortMapEntry] = {}
         for entry in entries:
-            self._check_result(entry)
+            self._check_is_result(entry)
             if entry.external < 0:  # for internal needs only (docs/semantics.md 7.1)
                 continue
             if entry.external not in self.outputs:

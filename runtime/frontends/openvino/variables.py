@@ -89,7 +89,7 @@ class VariableConnector:
         used = {value.name for value in graph.inputs}
         constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
         for name in self._types:
-            self._initial[name] = initial = self._constant(name, constants)
+            self._initial[name] = initial = self._constant_initial_value(name, constants)
             state = self._add_variable_inputs(name, graph, used)
             # Where a node computes the initial value, only the type of this one is used.
             values = (self._zero_state(name) if initial is None else initial, np.array(False))
@@ -104,7 +104,7 @@ class VariableConnector:
                 graph.outputs.append(final[0])
                 graph.output_names.append(variable.output_name)
 
-    def _constant(self, name: str, constants: ConstantFolder) -> Array | None:
+    def _constant_initial_value(self, name: str, constants: ConstantFolder) -> Array | None:
         """The initial value of a variable, if all of its ReadValues have the same constant."""
         data = [constants.value_of(r.inputs[0]) if r.inputs else self._zero_state(name) for r in self._reads_of(name)]
         first = data[0] if data else self._zero_state(name)
@@ -159,8 +159,8 @@ class VariableConnector:
                     # The initial value is only needed where the state may be unknown.
                     node.inputs[:] = [*before, *(node.inputs[:1] if len(before) > 1 else ())]
                 elif self._assigns.get(node) == name and node.inputs[0] is not None:
-                    assigned = (node.inputs[0], *(self._true_constant(graph) for _ in before[1:]))
-            elif self._uses_variable(node, name):
+                    assigned = (node.inputs[0], *(self._add_true_constant(graph) for _ in before[1:]))
+            elif self._bodies_use_variable(node, name):
                 assigned = (
                     self._thread_through_loop(node, name, before)
                     if isinstance(node, Loop)
@@ -175,11 +175,11 @@ class VariableConnector:
             after = assigned if assigned is not before else after
         return after
 
-    def _uses_variable(self, node: Node, name: str) -> bool:
+    def _bodies_use_variable(self, node: Node, name: str) -> bool:
         inner = (operation for _, body in bodies(node) for operation in walk(body) if isinstance(operation, Operation))
         return any(self._reads.get(operation) == name or self._assigns.get(operation) == name for operation in inner)
 
-    def _true_constant(self, graph: Graph) -> Value:
+    def _add_true_constant(self, graph: Graph) -> Value:
         constant = Value("assigned", TensorType(np.dtype(np.bool_), ()), np.array(True))
         graph.constants.append(constant)
         return constant

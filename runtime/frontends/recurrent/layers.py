@@ -72,11 +72,11 @@ class _OnnxAttributes:
     output_sequence: int = 1
 
 
-def _onnx_layer(
+def _make_onnx_layer(
     step: CellStep, defaults: Sequence[str], inputs: Sequence[Any], attrs: _OnnxAttributes, peepholes: V = None
 ) -> RecurrentLayer:
     x, w, r, b, lengths, *states = inputs
-    backwards = _direction_flags(attrs.direction)
+    backwards = _backward_flags(attrs.direction)
     size, count = len(defaults), len(backwards)
     names = list(attrs.activations or list(defaults) * count)
     if len(names) != size * count:
@@ -94,7 +94,7 @@ def _onnx_layer(
     )
 
 
-def _direction_flags(direction: str) -> list[bool]:
+def _backward_flags(direction: str) -> list[bool]:
     """Whether each direction runs backwards."""
     known = {"forward": [False], "foward": [False], "reverse": [True], "bidirectional": [False, True]}
     if direction.lower() not in known:  # "foward": GRU-1's own default
@@ -127,7 +127,7 @@ def _lstm(
 ) -> RecurrentLayer:
     step = CellStep("LSTM", (), "iofc", "f" if input_forget else "")
     inputs = (x, w, r, b, sequence_lens, initial_h, initial_c)
-    return _onnx_layer(step, _LSTM, inputs, _OnnxAttributes(**attributes), peepholes)
+    return _make_onnx_layer(step, _LSTM, inputs, _OnnxAttributes(**attributes), peepholes)
 
 
 @inherit_attributes(_OnnxAttributes)
@@ -145,7 +145,7 @@ def _gru(
 ) -> RecurrentLayer:
     step = CellStep("GRU", (), linear_before_reset=bool(linear_before_reset))
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    return _onnx_layer(step, ("Sigmoid", "Tanh"), inputs, _OnnxAttributes(**attributes))
+    return _make_onnx_layer(step, ("Sigmoid", "Tanh"), inputs, _OnnxAttributes(**attributes))
 
 
 @inherit_attributes(_OnnxAttributes)
@@ -161,9 +161,9 @@ def _rnn(
 ) -> RecurrentLayer:
     """The default of the attribute has activations for two directions; one direction takes the first."""
     attrs = _OnnxAttributes(**attributes)
-    names = None if attrs.activations is None else attrs.activations[: len(_direction_flags(attrs.direction))]
+    names = None if attrs.activations is None else attrs.activations[: len(_backward_flags(attrs.direction))]
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    return _onnx_layer(CellStep("RNN", ()), ("Tanh",), inputs, replace(attrs, activations=names))
+    return _make_onnx_layer(CellStep("RNN", ()), ("Tanh",), inputs, replace(attrs, activations=names))
 
 
 @inherit_attributes(_lstm, "layout", "output_sequence")
@@ -194,12 +194,12 @@ def _dynamic_quantize_lstm(
     )
 
 
-def _openvino_layer(
+def _make_openvino_layer(
     step: CellStep, direction: str, attrs: CellAttributes, inputs: Sequence[Any], peepholes: V = None
 ) -> RecurrentLayer:
     """X [B, T, I], states [B, D, H], W [D, gates * H, I], R, B; Y [B, D, T, H]."""
     x, lengths, states, w, r, b = inputs
-    backwards = _direction_flags(direction)
+    backwards = _backward_flags(direction)
     count = len(backwards)
     shape = RecurrentLayout(step.kind, count, True, attrs.hidden_size)
     return RecurrentLayer(shape, [step] * count, backwards, x, lengths, states, w, r, b, peepholes, openvino_weights, 1)
@@ -227,7 +227,7 @@ def _lstm_sequence(
     functions = attrs.functions(activations, 3)
     step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", attrs.clip)
     inputs = (x, sequence_lengths, (initial_h, initial_c), w, r, b)
-    return _openvino_layer(step, direction, attrs, inputs, peepholes)
+    return _make_openvino_layer(step, direction, attrs, inputs, peepholes)
 
 
 @inherit_attributes(CellAttributes)
@@ -248,7 +248,7 @@ def _gru_sequence(
     attrs = CellAttributes(**attributes)
     functions = attrs.functions(activations, 2)
     step = CellStep("GRU", functions, clip=attrs.clip, linear_before_reset=linear_before_reset)
-    return _openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
+    return _make_openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
 @inherit_attributes(CellAttributes)
@@ -268,7 +268,7 @@ def _rnn_sequence(
     attrs = CellAttributes(**attributes)
     functions = attrs.functions(activations, 1)
     step = CellStep("RNN", functions, clip=attrs.clip)
-    return _openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
+    return _make_openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
 #: Operator (in lower case for OpenVINO, which ignores case) -> (the first opset that has it, layer function).

@@ -168,7 +168,7 @@ class RecurrentLowering:
             for prefix in prefixes
         ]
         outputs = [value for group in weights for value in group.values()]
-        return weights, [self.internal_node("Weights", inputs, outputs, partial(_split_in_order, split, names))]
+        return weights, [self.internal_node("Weights", inputs, outputs, partial(_split_weights_in_order, split, names))]
 
     def _quantized_input_products(self, prefix: str, weights: dict[str, Value]) -> tuple[V, list[Node]]:
         """Products of X with integer weights: X is quantized as a whole, so they are computed before the loop."""
@@ -297,7 +297,7 @@ def _weight_names(step: CellStep, bias: bool, peepholes: bool) -> list[str]:
     return [*names, *(f"P_{gate}" for gate in "iof" if peepholes)]
 
 
-def _split_in_order(
+def _split_weights_in_order(
     split: Callable[..., list[dict[str, Any]]], names: Sequence[str], p: Any, *arrays: Any
 ) -> tuple[Any, ...]:
     return tuple(weights[name] for weights in split(p, *arrays) for name in names)

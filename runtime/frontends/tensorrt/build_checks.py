@@ -26,11 +26,11 @@ def check_network(network: INetworkDefinition) -> None:
         network.output_types(layer)
     for loop in network.loops:
         if loop.layers:
-            _check_limits(loop)
+            _check_trip_limits(loop)
             for recurrence in loop.recurrences:
                 _check_recurrence(network, recurrence)
             for output in loop.outputs:
-                _check_output(network, output)
+                _check_loop_output(network, output)
     for conditional in network.conditionals:
         _check_conditional(network, conditional)
 
@@ -78,7 +78,7 @@ def check_nesting(nesting: Nesting) -> None:
                 )
 
 
-def _check_limits(loop: ILoop) -> None:
+def _check_trip_limits(loop: ILoop) -> None:
     if not loop.limits:
         raise loop.error(
             "it has no trip limit; add_trip_limit(tensor, trt.TripLimit.COUNT or WHILE) adds one", name="trip limit"
@@ -111,7 +111,7 @@ def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str) -> None
 
 def _check_while_condition(limit: ITripLimitLayer) -> None:
     """Check the layers that compute the condition, up to the recurrences of its own loop."""
-    for layer in _sources(limit._inputs, IRecurrenceLayer):
+    for layer in _source_layers(limit._inputs, IRecurrenceLayer):
         if isinstance(layer, IRecurrenceLayer):
             if layer.loop is not limit.loop:
                 raise limit.error(
@@ -125,7 +125,7 @@ def _check_while_condition(limit: ITripLimitLayer) -> None:
             )
 
 
-def _sources(tensors: Iterable[ITensor | None], last: type | tuple[()] = ()) -> Iterator[ILayer]:
+def _source_layers(tensors: Iterable[ITensor | None], last: type | tuple[()] = ()) -> Iterator[ILayer]:
     """The layers that tensors are computed by, directly or indirectly, but not through layers of class ``last``."""
     stack, seen = list(tensors), set()
     while stack:
@@ -156,7 +156,7 @@ def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer)
         )
 
 
-def _check_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None:
+def _check_loop_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None:
     tensor = output.required_input(0)
     if output.kind is LoopOutput.LAST_VALUE:
         layer = tensor._layer
@@ -196,7 +196,7 @@ def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> It
         tensor for layer in network.layers if layer in nesting.loop_dependents[loop] for tensor in layer._outputs
     ]
     # Limits, and the values that they depend on, are integers and booleans.
-    limits = {layer for limit in loop.limits for layer in _sources(limit._inputs)}
+    limits = {layer for limit in loop.limits for layer in _source_layers(limit._inputs)}
     data = [tensor for tensor in tensors if tensor._layer not in limits]
     names = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
     rare = [name for name in names if name not in _DOCUMENTED_DTYPES]

@@ -141,28 +141,28 @@ class ICudaEngine(_UnavailableEngine):
         super().__init__()
         self._network = network
 
-    def _tensors(self) -> dict[str, ITensor]:
+    def _io_tensors(self) -> dict[str, ITensor]:
         return {tensor.name: tensor for tensor in (*self._network.inputs, *self._network.outputs)}
 
-    num_io_tensors = property(lambda self: len(self._tensors()))
+    num_io_tensors = property(lambda self: len(self._io_tensors()))
     num_layers = property(lambda self: self._network.num_layers)
     name = property(lambda self: self._network.name)
 
     def get_tensor_name(self, index: int) -> str:
-        return list(self._tensors())[index]
+        return list(self._io_tensors())[index]
 
     def get_tensor_mode(self, name: str) -> TensorIOMode:
-        tensor = self._tensors().get(name)
+        tensor = self._io_tensors().get(name)
         if tensor is None:
             return TensorIOMode.NONE
         return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
 
     def get_tensor_shape(self, name: str) -> Dims:
-        tensor = self._tensors().get(name)
+        tensor = self._io_tensors().get(name)
         return Dims.invalid() if tensor is None else tensor.shape
 
     def get_tensor_dtype(self, name: str) -> DataType:
-        tensor = self._tensors().get(name)
+        tensor = self._io_tensors().get(name)
         return DataType.FLOAT if tensor is None else tensor.dtype
 
     def serialize(self) -> IHostMemory:

@@ -97,13 +97,13 @@ class IBuilderConfig(InertContext):
     flags = CheckedAttribute[int]("_flags", lambda config, value, label: int(value))
 
     def set_flag(self, flag: BuilderFlag) -> None:
-        self._flags |= 1 << int(_flag(flag))
+        self._flags |= 1 << int(_check_flag(flag))
 
     def clear_flag(self, flag: BuilderFlag) -> None:
-        self._flags &= ~(1 << int(_flag(flag)))
+        self._flags &= ~(1 << int(_check_flag(flag)))
 
     def get_flag(self, flag: BuilderFlag) -> bool:
-        return bool(self._flags >> int(_flag(flag)) & 1)
+        return bool(self._flags >> int(_check_flag(flag)) & 1)
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         require_type(pool, MemoryPoolType, "set_memory_pool_limit takes a trt.MemoryPoolType")
@@ -179,7 +179,7 @@ class IBuilderConfig(InertContext):
         return []
 
 
-def _flag(flag: Any) -> BuilderFlag:
+def _check_flag(flag: Any) -> BuilderFlag:
     checked = require_type(flag, BuilderFlag, "a flag of a config is a trt.BuilderFlag")
     if checked is BuilderFlag.INT8:
         current_state().note(

@@ -51,14 +51,14 @@ class CheckedAttribute(Generic[Read]):
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
             return self
-        stored = getattr(self._storage(owner), self.field)
+        stored = getattr(self._storage_object(owner), self.field)
         if self._is_given_by_input(owner) or (isinstance(stored, str | None) and not stored):
             return self.unset(owner)
         return stored if self.read is None else self.read(stored)
 
     def __set__(self, owner: Any, value: Any) -> None:
         stored = value if self.check is None else self.check(owner, value, self._error_label(owner))
-        setattr(self._storage(owner), self.field, stored)
+        setattr(self._storage_object(owner), self.field, stored)
         if self.also:
             setattr(owner, self.also, stored)
         if self.clears:
@@ -66,7 +66,7 @@ class CheckedAttribute(Generic[Read]):
         if self.input is not None:
             owner.drop_input(self.input)
 
-    def _storage(self, owner: Any) -> Any:
+    def _storage_object(self, owner: Any) -> Any:
         return getattr(owner, self.of) if self.of else owner
 
     def _is_given_by_input(self, owner: Any) -> bool:

@@ -98,13 +98,13 @@ def sizes_from_shape(shape: Any, label: str) -> tuple[int, ...]:
 def _fixed_rank_class(name: str, rank: int) -> Any:
     """Create the class of shapes of rank N."""
 
-    def start(self: Dims, *sizes: Any) -> None:
+    def initialize(self: Dims, *sizes: Any) -> None:
         shape = sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__iter__") else sizes or (0,) * rank
         Dims.__init__(self, shape)
         if len(self) != rank:
             raise ValueError(f"{caller_location()}: {name} has {rank} dimensions, not {len(self)}")
 
-    return type(name, (Dims,), {"__init__": start, "__doc__": f"A shape of {rank} dimensions."})
+    return type(name, (Dims,), {"__init__": initialize, "__doc__": f"A shape of {rank} dimensions."})
 
 
 Dims2, Dims3, Dims4 = (_fixed_rank_class(f"Dims{rank}", rank) for rank in (2, 3, 4))

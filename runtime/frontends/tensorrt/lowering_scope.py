@@ -24,7 +24,7 @@ class UniqueNames:
 
     def value_name(self, name: str) -> str:
         """A unique name for a value, derived from ``name``."""
-        return _unique(name, self._values)
+        return _unique_name(name, self._values)
 
     @contextmanager
     def body_names(self) -> Iterator[None]:
@@ -37,10 +37,10 @@ class UniqueNames:
 
     def node_name(self, name: str) -> str:
         """A unique name for a node, derived from ``name``."""
-        return _unique(name, self._nodes)
+        return _unique_name(name, self._nodes)
 
 
-def _unique(name: str, counts: dict[str, int]) -> str:
+def _unique_name(name: str, counts: dict[str, int]) -> str:
     unique = name
     while unique in counts:
         counts[name] += 1

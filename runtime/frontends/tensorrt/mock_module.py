@@ -73,14 +73,14 @@ def _module_names() -> dict[str, Any]:
     names: dict[str, Any] = {"__version__": TENSORRT_VERSION}
     names |= {value.__name__: value for value in _EXPORTED_OBJECTS}
     for module_name in _EXPORTED_MODULES:
-        own = _own_names(importlib.import_module(f".{module_name}", __package__))
+        own = _public_names(importlib.import_module(f".{module_name}", __package__))
         names |= {name: value for name, value in own.items() if name not in _HIDDEN_NAMES}
-    for family in layers.family_modules():
-        names |= {name: value for name, value in _own_names(family).items() if name.startswith("I")}
+    for family in layers.layer_modules():
+        names |= {name: value for name, value in _public_names(family).items() if name.startswith("I")}
     return {**names, **_enums(), **enums.TYPE_ALIASES}
 
 
-def _own_names(module: types.ModuleType) -> dict[str, Any]:
+def _public_names(module: types.ModuleType) -> dict[str, Any]:
     """The public names that a module defines."""
     return {
         name: value
@@ -153,7 +153,7 @@ def mock_tensorrt() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for name, module in list(sys.modules.items()):
-            if _is_tensorrt_module(name) or (name not in saved and _uses(module, finder.module)):
+            if _is_tensorrt_module(name) or (name not in saved and _references_mock(module, finder.module)):
                 del sys.modules[name]
         sys.modules.update({name: module for name, module in saved.items() if _is_tensorrt_module(name)})
 
@@ -162,5 +162,5 @@ def _is_tensorrt_module(name: str) -> bool:
     return name == _MODULE_NAME or name.startswith(f"{_MODULE_NAME}.")
 
 
-def _uses(module: Any, mock: types.ModuleType) -> bool:
+def _references_mock(module: Any, mock: types.ModuleType) -> bool:
     return any(value is mock for value in list(getattr(module, "__dict__", {}).values()))

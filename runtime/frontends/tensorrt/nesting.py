@@ -129,7 +129,7 @@ class Nesting:
         enclosing: dict[ILoop, list[ILoop]] = {loop: [] for loop in loops}
         for k, first in enumerate(loops):
             for second in loops[k + 1 :]:
-                pair = self._inner_and_outer(first, second)
+                pair = self._order_nested_loops(first, second)
                 if pair is not None:
                     inner, outer = pair
                     enclosing[inner].append(outer)
@@ -143,7 +143,7 @@ class Nesting:
                     )
         return enclosing
 
-    def _inner_and_outer(self, a: ILoop, b: ILoop) -> tuple[ILoop, ILoop] | None:
+    def _order_nested_loops(self, a: ILoop, b: ILoop) -> tuple[ILoop, ILoop] | None:
         """The inner and the outer one of two loops; None where neither is inside the other."""
         in_a, in_b = self.loop_dependents[a], self.loop_dependents[b]
         related = not in_a.isdisjoint((*b.layers, *in_b)), not in_b.isdisjoint((*a.layers, *in_a))

@@ -25,25 +25,25 @@ class IOptimizationProfile(InertContext):
 
     def set_shape(self, input: str, min: Any, opt: Any, max: Any) -> None:
         """Set the sizes of an input."""
-        self._shapes[_name(input)] = _min_opt_max(input, min, opt, max)
+        self._shapes[_check_name(input)] = _min_opt_max(input, min, opt, max)
 
     def set_shape_input(self, input: str, min: Any, opt: Any, max: Any) -> None:
         """Set the values of an input that is a shape or a trip count."""
-        self._values[_name(input)] = _min_opt_max(input, min, opt, max)
+        self._values[_check_name(input)] = _min_opt_max(input, min, opt, max)
 
     def get_shape(self, input: str) -> list[Dims]:
         """The three shapes of set_shape; empty where it was not called."""
-        return [Dims(shape) for shape in self._shapes.get(_name(input), ())]
+        return [Dims(shape) for shape in self._shapes.get(_check_name(input), ())]
 
     def get_shape_input(self, input: str) -> list[list[int]]:
         """The three values of set_shape_input."""
-        return [list(values) for values in self._values.get(_name(input), ())]
+        return [list(values) for values in self._values.get(_check_name(input), ())]
 
     def __bool__(self) -> bool:
         return True
 
 
-def _name(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str):
         raise argument_error(f"a profile takes the name of an input, not {name!r:.60}; give tensor.name")
     return name

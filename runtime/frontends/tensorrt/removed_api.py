@@ -13,7 +13,7 @@ _ENGINE_ADVICE = "no engine is built here; delete it, or move it into the part t
 _PLUGIN_ADVICE = "a plugin's code is a library for the GPU; build what it computes of layers"
 
 
-def _use_nd_form(*names: str) -> dict[str, str]:
+def _nd_replacement_hints(*names: str) -> dict[str, str]:
     return {name: f"use {name}_nd" for name in names}
 
 
@@ -30,13 +30,13 @@ _REMOVED: dict[str, dict[str, str]] = {
     "INetworkDefinition": {
         "add_fully_connected": "use add_matrix_multiply with a constant, or a 1x1 add_convolution_nd",
         "add_rnn_v2": _LOOP_ADVICE,
-        **_use_nd_form("add_convolution", "add_deconvolution", "add_pooling", "add_padding"),
+        **_nd_replacement_hints("add_convolution", "add_deconvolution", "add_pooling", "add_padding"),
         "has_explicit_precision": "use strong typing, or add_quantize and add_dequantize",
     },
-    "IConvolutionLayer": _use_nd_form("kernel_size", "stride", "padding", "dilation"),
-    "IDeconvolutionLayer": _use_nd_form("kernel_size", "stride", "padding"),
-    "IPoolingLayer": _use_nd_form("window_size", "stride", "padding"),
-    "IPaddingLayer": _use_nd_form("pre_padding", "post_padding"),
+    "IConvolutionLayer": _nd_replacement_hints("kernel_size", "stride", "padding", "dilation"),
+    "IDeconvolutionLayer": _nd_replacement_hints("kernel_size", "stride", "padding"),
+    "IPoolingLayer": _nd_replacement_hints("window_size", "stride", "padding"),
+    "IPaddingLayer": _nd_replacement_hints("pre_padding", "post_padding"),
     "Builder": {
         "max_batch_size": "the batch is an explicit dimension, the only mode there is",
         "build_engine": "use build_serialized_network",

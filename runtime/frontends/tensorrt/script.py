@@ -100,10 +100,10 @@ class _ScriptRun:
                 exec(code, module.__dict__)
                 if function_name:
                     function = self._find_function(module, function_name)
-                    target, arguments = self._arguments(function, function_name)
+                    target, arguments = self._function_arguments(function, function_name)
                     returned = function(**arguments)
             except NoEngineError as error:
-                if not self.state.built_networks and not (target is not None and _is_nonempty(target)):
+                if not self.state.built_networks and not (target is not None and _has_content(target)):
                     raise
                 self.state.note(f"The script was left where it uses an engine: {error.what}.")
             except LoopdbgError as error:
@@ -142,7 +142,7 @@ class _ScriptRun:
             expected=available,
         )
 
-    def _arguments(self, function: Any, name: str) -> tuple[INetworkDefinition | None, dict[str, Any]]:
+    def _function_arguments(self, function: Any, name: str) -> tuple[INetworkDefinition | None, dict[str, Any]]:
         """The arguments of a build function, by parameter name; a single parameter is the network."""
         try:
             parameters = list(inspect.signature(function).parameters.values())
@@ -172,7 +172,7 @@ class _ScriptRun:
     def _choose_network(
         self, function_name: str, target: INetworkDefinition | None, functions: list[str]
     ) -> INetworkDefinition:
-        networks = [network for network in self.state.networks if _is_nonempty(network)]
+        networks = [network for network in self.state.networks if _has_content(network)]
         if target is not None and target in networks:
             return target
         if len(networks) == 1:
@@ -264,7 +264,7 @@ def _spelling_hint(error: BaseException) -> str:
     return ""
 
 
-def _is_nonempty(network: INetworkDefinition) -> bool:
+def _has_content(network: INetworkDefinition) -> bool:
     return bool(network.layers or network.inputs)
 
 

@@ -23,7 +23,7 @@ def track_threads(is_own_file: Callable[[str], bool]) -> Iterator[Callable[[], l
     started: list[tuple[threading.Thread, str]] = []
     start = threading.Thread.start
 
-    def watch(self: threading.Thread, *args: Any, **kwargs: Any) -> None:
+    def start_tracked(self: threading.Thread, *args: Any, **kwargs: Any) -> None:
         caller = sys._getframe(1)
         if is_own_file(caller.f_code.co_filename) and not self.daemon:
             self.daemon = True
@@ -35,7 +35,7 @@ def track_threads(is_own_file: Callable[[str], bool]) -> Iterator[Callable[[], l
             thread.join(_JOIN_TIMEOUT_SECONDS)
         return [f"{location}: thread '{thread.name}'" for thread, location in started if thread.is_alive()]
 
-    threading.Thread.start = watch  # type: ignore[method-assign]
+    threading.Thread.start = start_tracked  # type: ignore[method-assign]
     try:
         yield running_threads
     finally:

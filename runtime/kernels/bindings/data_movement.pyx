@@ -52,6 +52,6 @@ ROUTINES = {
 }
 
 
-def any_function(type, relation, is_scalar):
+def any_function_address(type, relation, is_scalar):
     """The address of the function behind a call of "any" with these parameters."""
     return <size_t>loopdbg_any_for(type, relation, is_scalar)

@@ -61,7 +61,7 @@ cdef SequenceValue make_sequence(list elements):
 
 # -- arguments
 
-cdef inline char *_argument(Call *c, int k) noexcept:
+cdef inline char *_argument_address(Call *c, int k) noexcept:
     return c.cell[k][0] + c.offset[k]
 
 
@@ -79,9 +79,9 @@ cdef int _store_sequence(Call *c, int k, SequenceValue sequence) except -1:
     return 0
 
 
-cdef Py_ssize_t _position(Call *c, int k, npy_intp size, Py_ssize_t length, Py_ssize_t last) noexcept:
+cdef Py_ssize_t _read_position(Call *c, int k, npy_intp size, Py_ssize_t length, Py_ssize_t last) noexcept:
     """A normalized position up to ``last``; -1: out of range. ``size``: its bytes."""
-    cdef int64_t position = (<int64_t *>_argument(c, k))[0] if size == 8 else (<int32_t *>_argument(c, k))[0]
+    cdef int64_t position = (<int64_t *>_argument_address(c, k))[0] if size == 8 else (<int32_t *>_argument_address(c, k))[0]
     if position < -length or position > last:
         return -1
     return position + length if position < 0 else position
@@ -99,7 +99,7 @@ cdef bint _matches_tensor(object element, const npy_intp *tensor_type):
     return np.PyArray_ISCARRAY_RO(element)
 
 
-cdef object _tensor(const npy_intp *tensor_type):
+cdef object _empty_tensor(const npy_intp *tensor_type):
     return np.PyArray_EMPTY(<int>tensor_type[1], <npy_intp *>tensor_type + 2, <int>tensor_type[0], 0)
 
 
@@ -114,15 +114,15 @@ cdef int _insert(Call *c) except -1:
         return 1
     position = sequence.count
     if c.extra[0]:
-        position = _position(c, 2, c.extra[0], sequence.count, sequence.count)
+        position = _read_position(c, 2, c.extra[0], sequence.count, sequence.count)
     if position < 0:
         return 1
     if sequence.count:
         first = sequence.items[0]
         if not np.PyArray_CheckExact(first) or np.PyArray_TYPE(first) != tensor_type[0]:
             return 1
-    element = _tensor(tensor_type)
-    memcpy(np.PyArray_BYTES(element), _argument(c, 1), np.PyArray_NBYTES(element))
+    element = _empty_tensor(tensor_type)
+    memcpy(np.PyArray_BYTES(element), _argument_address(c, 1), np.PyArray_NBYTES(element))
     items = sequence.items
     # Not an append, or another sequence was appended here: copy on write.
     if position < sequence.count or len(items) > sequence.count:
@@ -140,7 +140,7 @@ cdef int _erase(Call *c) except -1:
         return 1
     position = sequence.count - 1
     if c.extra[0]:
-        position = _position(c, 1, c.extra[0], sequence.count, position)
+        position = _read_position(c, 1, c.extra[0], sequence.count, position)
     if position < 0:
         return 1
     items = sequence.items
@@ -157,13 +157,13 @@ cdef int _element(Call *c) except -1:
     cdef Py_ssize_t position
     if sequence is None:
         return 1
-    position = _position(c, 1, c.extra[0], sequence.count, sequence.count - 1)
+    position = _read_position(c, 1, c.extra[0], sequence.count, sequence.count - 1)
     if position < 0:
         return 1
     element = sequence.items[position]
     if not _matches_tensor(element, c.extra + 1):
         return 1
-    memcpy(_argument(c, 2), np.PyArray_BYTES(element), np.PyArray_NBYTES(element))
+    memcpy(_argument_address(c, 2), np.PyArray_BYTES(element), np.PyArray_NBYTES(element))
     return 0
 
 
@@ -172,7 +172,7 @@ cdef int _length(Call *c) except -1:
     cdef SequenceValue sequence = _sequence_argument(c, 0)
     if sequence is None:
         return 1
-    (<int64_t *>_argument(c, 1))[0] = sequence.count
+    (<int64_t *>_argument_address(c, 1))[0] = sequence.count
     return 0
 
 
@@ -203,7 +203,7 @@ cdef int _concat(Call *c) except -1:
             return 1
     for k in range(sequence.count):
         x = np.PyArray_BYTES(<object>PyList_GET_ITEM(sequence.items, k))
-        out = _argument(c, 1) + k * block
+        out = _argument_address(c, 1) + k * block
         for _ in range(outer):
             loopdbg_memcpy(out, x, block)
             x += block
@@ -216,7 +216,7 @@ cdef int _split(Call *c) except -1:
     which of the extents is the size (-1: none, each part is one index without the axis), the tensor type of a part."""
     cdef npy_intp outer = c.extra[1], index_bytes = c.extra[2], o, k, block, start = 0, total = 0
     cdef npy_intp tensor_type[MAX_EXTRA]
-    cdef const int64_t *sizes = <const int64_t *>_argument(c, 1)
+    cdef const int64_t *sizes = <const int64_t *>_argument_address(c, 1)
     cdef list items = []
     cdef char *out
     for k in range(c.extra[0]):
@@ -225,10 +225,10 @@ cdef int _split(Call *c) except -1:
     for k in range(c.extra[0]):
         if c.extra[3] >= 0:
             tensor_type[2 + c.extra[3]] = sizes[k]
-        element = _tensor(tensor_type)
+        element = _empty_tensor(tensor_type)
         out, block = np.PyArray_BYTES(element), sizes[k] * index_bytes
         for o in range(outer):
-            loopdbg_memcpy(out + o * block, _argument(c, 0) + (o * total + start) * index_bytes, block)
+            loopdbg_memcpy(out + o * block, _argument_address(c, 0) + (o * total + start) * index_bytes, block)
         items.append(element)
         start += sizes[k]
     return _store_sequence(c, 2, _prefix_view(items, len(items)))

@@ -64,11 +64,11 @@ class BlockEmitter:
             if height:
                 emitter = CallEmitter()
                 for step in self.joint.steps:
-                    self._emit(step, height, emitter)
+                    self._emit_step(step, height, emitter)
                 calls.extend(emitter.calls)
                 self.cost = self.cost or emitter.cost
 
-    def _emit(self, step: ElementwiseStep, height: int, emitter: CallEmitter) -> None:
+    def _emit_step(self, step: ElementwiseStep, height: int, emitter: CallEmitter) -> None:
         last = last_axis(step.shape, len(self.axes))
         shape = (*(1 for _ in step.shape[:last]), height, *step.shape[last + 1 :])
         buffers = []

@@ -22,7 +22,7 @@ from ...graph import Array
 from ...kernels.strided_iteration import choose_inner_axis, coalesce_axes, iteration_axes, stride_along
 from ...ops.primitive_types import NoNativeKernel
 from ...ops.registry import ResolvedOperator
-from ...ops.ufunc_kernels import shapes_and_strides, strides_of
+from ...ops.ufunc_kernels import row_major_strides, shapes_and_strides
 from ...record import record
 from ..binding_result import Buffer, CallSpec, without_unit_axes
 from .block_emitter import BLOCK_TENSOR_BYTES, BlockEmitter, BlockOperand
@@ -121,7 +121,7 @@ def _single_node_steps(node: Candidate, slots: SlotInfo) -> _SingleNodeSteps | N
         return None
     joint = JointBinder()
     try:
-        results = joint.apply(node.op, _arguments(node, {}, slots))
+        results = joint.apply(node.op, _argument_buffers(node, {}, slots))
     except NoNativeKernel:
         return None
     steps = tuple(without_unit_axes(step.shape) for step in joint.steps if not step.once)
@@ -174,14 +174,14 @@ def _shapes_by_work(nodes: Sequence[Candidate], single: Mapping[int, _SingleNode
     return sorted(work, key=lambda shape: -work[shape])
 
 
-def _arguments(node: Candidate, values: Mapping[int, Buffer], slots: SlotInfo) -> list[Buffer | None]:
+def _argument_buffers(node: Candidate, values: Mapping[int, Buffer], slots: SlotInfo) -> list[Buffer | None]:
     """A node's inputs, from ``values`` or else from slots."""
     return [None if slot < 0 else values.get(slot) or _slot_buffer(slot, slots) for slot in node.inputs]
 
 
 def _slot_buffer(slot: int, slots: SlotInfo) -> Buffer:
     dtype, shape = slots.spec(slot)
-    return Buffer("slot", slot, dtype, shape, strides_of(shape, dtype.itemsize), known=slots.known(slot))
+    return Buffer("slot", slot, dtype, shape, row_major_strides(shape, dtype.itemsize), known=slots.known(slot))
 
 
 # ------------------------------------------------------------------ one group
@@ -222,7 +222,7 @@ class _GroupBuilder:
         for node in self.nodes:
             if node.idle:
                 idle.append(node.pc)
-            elif delayed.isdisjoint(node.inputs) and self._try_join(node):
+            elif delayed.isdisjoint(node.inputs) and self._try_add_member(node):
                 self.members.append(node)
                 internal.update(node.outputs)
             elif (internal | delayed).isdisjoint(node.inputs):
@@ -268,19 +268,19 @@ class _GroupBuilder:
 
     # -- membership
 
-    def _try_join(self, node: Candidate) -> bool:
+    def _try_add_member(self, node: Candidate) -> bool:
         single = self.alone[node.pc]
         if single is None or not single.fits(self.axes) or node.pc in self.excluded:
             return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
         try:
-            results = self.joint.apply(node.op, _arguments(node, self.values, self.slots))
+            results = self.joint.apply(node.op, _argument_buffers(node, self.values, self.slots))
             for k in range(steps, len(self.joint.steps)):
-                self._check_step(self.joint.steps[k])
+                self._check_blockwise_step(self.joint.steps[k])
             for slot, result in zip(node.outputs, results, strict=False):
                 if slot >= 0:
-                    self._check_result(slot, result)
+                    self._check_blockwise_result(slot, result)
         except (NoNativeKernel, _NotBlockwise):
             del self.joint.steps[steps:], self.joint.temps[temps:]
             self.rows = rows
@@ -290,20 +290,20 @@ class _GroupBuilder:
                 self.values[slot] = result
         return True
 
-    def _check_result(self, slot: int, result: Buffer) -> None:
+    def _check_blockwise_result(self, slot: int, result: Buffer) -> None:
         if result.known is not None:
             return
         if (result.dtype, result.shape) != self.slots.spec(slot) or len(self.slots.spec(slot)[1]) > 32:
             raise _NotBlockwise
         if slot in self.slots.ports or not self._can_stay_inside(slot):
-            self._check_access(result, result.shape)
+            self._check_blockwise_access(result, result.shape)
 
     def _can_stay_inside(self, slot: int) -> bool:
         """Could all readers of a slot be members?"""
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check_step(self, step: ElementwiseStep) -> None:
+    def _check_blockwise_step(self, step: ElementwiseStep) -> None:
         """Check that a step can run in blocks after the previous steps."""
         if step.fold is not None or not step.kernel.exact:
             # For an inner axis other than the last, NumPy's summation depends on the extents.
@@ -312,24 +312,24 @@ class _GroupBuilder:
                 raise _NotBlockwise
         for buffer in step.inputs:
             if step.fold is None or buffer != step.out:
-                self._check_access(buffer, step.shape)
-        steps = self._steps(step.out, step.shape)
+                self._check_blockwise_access(buffer, step.shape)
+        steps = self._block_strides(step.out, step.shape)
         if step.fold is not None and step.out.index not in self.rows:
             raise _NotBlockwise
         if self.rows.setdefault(step.out.index, steps) != steps:
             raise _NotBlockwise
-        self._check_access(step.out, step.shape)
+        self._check_blockwise_access(step.out, step.shape)
 
-    def _steps(self, buffer: Buffer, shape: Shape) -> Shape:
+    def _block_strides(self, buffer: Buffer, shape: Shape) -> Shape:
         """Byte strides along each blocked axis."""
         axes = [d for d, extent in enumerate(shape) if extent != 1][: len(self.axes)]
         if tuple(shape[d] for d in axes) != self.axes:
             raise _NotBlockwise
         return tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in axes)
 
-    def _check_access(self, buffer: Buffer, shape: Shape) -> None:
+    def _check_blockwise_access(self, buffer: Buffer, shape: Shape) -> None:
         """Check that a step over ``shape`` accesses the group's memory only in rows of its own block."""
-        steps = self._steps(buffer, shape)
+        steps = self._block_strides(buffer, shape)
         if buffer.kind != "temp" or isinstance(self.joint.temps[buffer.index], np.ndarray):
             return
         rows = self.rows.get(buffer.index)
@@ -372,7 +372,7 @@ class _GroupBuilder:
         rejected: set[int] = set()
         for slot in self.copied:
             try:
-                self._check_access(self.values[slot], self.values[slot].shape)
+                self._check_blockwise_access(self.values[slot], self.values[slot].shape)
             except _NotBlockwise:
                 rejected.update(node.pc for node in self.members if slot in node.outputs)
         return frozenset(rejected)
@@ -388,7 +388,7 @@ class _GroupBuilder:
         for slot in self.copied:
             result = self.values[slot]
             copy = self.joint.emit_copy(result)
-            self.rows[copy.index] = self._steps(copy, copy.shape)
+            self.rows[copy.index] = self._block_strides(copy, copy.shape)
             outer[copy.index] = slot
 
     def _avoids_large_store(self, inner: Sequence[int]) -> bool:

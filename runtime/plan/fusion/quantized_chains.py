@@ -18,7 +18,7 @@ from ...graph import Array
 from ...kernels.bindings import int8
 from ...kernels.kernel import Kernel
 from ...ops.int8_weight_packing import pack_int32_weights, pack_weights
-from ...ops.ufunc_kernels import routine_kernel, strides_of
+from ...ops.ufunc_kernels import routine_kernel, row_major_strides
 from ...ops.weight_packing import cached_layout
 from ...record import record
 from ..binding_result import Buffer, CallSpec
@@ -59,7 +59,7 @@ def plan_chains(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
     for node in nodes:
         if node.op_type in PRODUCTS and not node.guarded and not node.idle and not node.once:
             chain = finder.longest_chain(node)
-            group = None if chain is None else _group(chain, finder)
+            group = None if chain is None else _make_group(chain, finder)
             if group is not None and (not groups or groups[-1].end <= group.first):
                 groups.append(group)
     return groups
@@ -135,7 +135,7 @@ class _ChainFinder:
         if (
             multiply is None
             or factor < 0
-            or not self._is_row(factor, shape)
+            or not self._is_row_vector(factor, shape)
             or self.slots.spec(multiply.outputs[0])[1] != shape
         ):
             return None
@@ -144,12 +144,12 @@ class _ChainFinder:
         addend_slot = -1 if add is None else _other_input(add, out)
         if add is not None and addend_slot >= 0 and self.slots.spec(add.outputs[0]) == (_FLOAT32, shape):
             dtype, extents = self.slots.spec(addend_slot)
-            if dtype == _FLOAT32 and (extents == shape or self._is_row(addend_slot, shape, scalar=False)):
+            if dtype == _FLOAT32 and (extents == shape or self._is_row_vector(addend_slot, shape, scalar=False)):
                 members.append(add)
                 out, addend = add.outputs[0], addend_slot
         return members, factor, out, addend
 
-    def _is_row(self, slot: int, shape: tuple[int, ...], scalar: bool = True) -> bool:
+    def _is_row_vector(self, slot: int, shape: tuple[int, ...], scalar: bool = True) -> bool:
         """Is a slot a float32 row with one element per column, or a scalar if ``scalar``?"""
         dtype, extents = self.slots.spec(slot)
         columns = math.prod(extents) == shape[-1] == (extents[-1] if extents else 1)
@@ -180,14 +180,14 @@ class _ChainFinder:
             _BYTES, members, a, packed, zero.reshape(-1), signed, factor, out, a_zero, dtype == np.int8
         )
         quantize = self.producer(a, "DynamicQuantizeLinear")
-        scaled = self._scaled(factor, quantize.outputs[1]) if quantize is not None else None
+        scaled = self._match_scale_product(factor, quantize.outputs[1]) if quantize is not None else None
         if quantize is not None and scaled is not None and quantize.outputs[2] == a_zero:
             node, scales = scaled
             nodes = [quantize, node, *members]
             yield QuantizedChain(_DYNAMIC, nodes, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out)
         yield without_quantization
 
-    def _scaled(self, factor: int, scale: int) -> tuple[Candidate, Array] | None:
+    def _match_scale_product(self, factor: int, scale: int) -> tuple[Candidate, Array] | None:
         """The node that multiplies the row scale by the column scales, and the latter."""
         node = self.producer(factor, "Mul", "Multiply")
         if node is None or scale not in node.inputs:
@@ -210,15 +210,15 @@ class _ChainFinder:
         signed = bool(packed[0])
         zero = packed[1:2].view(np.int8) if signed else packed[1:2]
         panels = packed[int8.HEADER_BYTES :]
-        quantized = self._quantized(a)
-        scaled = None if quantized is None else self._scaled(factor, quantized[2])
+        quantized = self._match_openvino_quantization(a)
+        scaled = None if quantized is None else self._match_scale_product(factor, quantized[2])
         if quantized is not None and scaled is not None:
             nodes, x, _ = quantized
             node, scales = scaled
             yield QuantizedChain(_OPENVINO, [*nodes, node, *members], x, panels, zero, signed, scales, out)
         yield QuantizedChain(_INTEGERS, members, a, panels, zero, signed, factor, out)
 
-    def _quantized(self, a: int) -> tuple[list[Candidate], int, int] | None:
+    def _match_openvino_quantization(self, a: int) -> tuple[list[Candidate], int, int] | None:
         """Match OpenVINO's dynamic quantization minus zero points: nodes, the float input, and its scale."""
         minus = self.producer(a, "Subtract")
         if minus is None:
@@ -296,7 +296,7 @@ def _other_input(node: Candidate, slot: int) -> int:
     return b if a == slot != b else a if b == slot != a else -1
 
 
-def _group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
+def _make_group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
     """A group of one block with the fused call."""
     slots = finder.slots
     members = sorted({node.pc: node for node in chain.members}.values(), key=lambda node: node.pc)
@@ -372,4 +372,4 @@ class _ChainCall:
 
     def _buffer(self, kind: str, index: int, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Buffer:
         self.places.append(BlockOperand(kind, index, 0, ()))
-        return Buffer("place", len(self.places) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
+        return Buffer("place", len(self.places) - 1, dtype, shape, row_major_strides(shape, dtype.itemsize))

@@ -29,7 +29,7 @@ def test_slower_models_and_other_bits_are_reported() -> None:
         compare_trees.TreeComparison("b", [(1.0, 1.0)], same=False),
         compare_trees.TreeComparison("c", failed="no end"),
     ]
-    assert compare_trees._summary(rows) == [
+    assert compare_trees._summary_lines(rows) == [
         "3 models, 1 not run.",
         "Geometric mean 0.949; below 0.97: a 0.90.",
         "The same bits: 1 of 2.",

@@ -206,7 +206,7 @@ def _print_listing(learner: Learner) -> None:
     if learner.hides_listing:
         terminal.out("(the listing is covered until there is an answer)")
         return
-    source, frame = session.controller.symbols.pseudo_code, read_frame(console.selected_frame().by_reference())
+    source, frame = session.controller.symbols.pseudo_code, read_frame(console.selected_frame().with_references())
     listing = list_source(
         source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.hides_loop_facts
     )

@@ -153,7 +153,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Finding, FindingSource]:
-    from ....debugger.compare.running.map_inputs import ports_of_right_alone
+    from ....debugger.compare.running.map_inputs import unmapped_right_ports
     from ....debugger.compare.running.value_comparison import Tolerance
     from ....debugger.reduce import initial_candidate
     from ....debugger.reduce.repro.repro_report import FindingSource
@@ -165,7 +165,7 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
         load_runnable_model(path, weights, options)
         for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True)
     ]
-    more = ports_of_right_alone(models[0], models[1], {}) if options.b is not None else []
+    more = unmapped_right_ports(models[0], models[1], {}) if options.b is not None else []
     inputs = gather_inputs(models[0], options, more)
     inputs.print_notes()
     names = [model.name for model in models]

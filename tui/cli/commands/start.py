@@ -44,11 +44,11 @@ def sample_models() -> dict[str, list[Path]]:
 
     folder = SAMPLES_FOLDER.resolve()
     return {
-        "Samples": _models_in(folder),
-        "Samples: TensorRT networks": _models_in(folder / "trt", (".py",)),
-        "Models of the lessons (loopdbg learn)": _models_in(folder / "lessons"),
+        "Samples": _models_in_folder(folder),
+        "Samples: TensorRT networks": _models_in_folder(folder / "trt", (".py",)),
+        "Models of the lessons (loopdbg learn)": _models_in_folder(folder / "lessons"),
     }
 
 
-def _models_in(folder: Path, suffixes: Sequence[str] = _MODEL_SUFFIXES) -> list[Path]:
+def _models_in_folder(folder: Path, suffixes: Sequence[str] = _MODEL_SUFFIXES) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.suffix in suffixes)

@@ -50,10 +50,10 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         )
         add_trust_option(parser)
         add_case_options(parser)
-        self._add_question_options(parser)
+        self._add_check_options(parser)
         self._add_execution_options(parser)
 
-    def _add_question_options(self, parser: argparse.ArgumentParser) -> None:
+    def _add_check_options(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("what is asked of each")
         add_assert_option(
             group, "EXPR must hold at every boundary, or each line of FILE (loopdbg invariants); repeatable"

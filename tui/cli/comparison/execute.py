@@ -14,7 +14,7 @@ from ....debugger.compare.report import text_report
 from ....debugger.compare.report.findings import Comparison
 from ....debugger.compare.running.boundary_merge import ComparisonOptions
 from ....debugger.compare.running.loop_matching import check_names
-from ....debugger.compare.running.map_inputs import map_inputs, own_inputs, ports_of_right_alone
+from ....debugger.compare.running.map_inputs import inputs_of_model, map_inputs, unmapped_right_ports
 from ....debugger.compare.running.recorded_model import compare_runs
 from ....debugger.compare.running.sides import ComparisonSide, ModelSide, TraceSide, open_side
 from ....debugger.compare.running.stateful_unroll import requests_as_loops
@@ -61,7 +61,9 @@ def diff_report_lines(options: argparse.Namespace) -> Iterator[str]:
 def _compare(options: argparse.Namespace) -> Comparison | PeerComparison:
     _check_options(options)
     result: Comparison | PeerComparison = (
-        _compare_with_peer(options) if options.against else _compare_if_reference(options) or _compare_two(options)
+        _compare_with_peer(options)
+        if options.against
+        else _compare_if_reference(options) or _compare_two_sides(options)
     )
     comparisons = result.comparisons if isinstance(result, PeerComparison) else [result]
     if all(comparison.empty and comparison.error is None for comparison in comparisons):
@@ -93,15 +95,15 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _compare_options(options: argparse.Namespace, progress: ProgressLine | None = None) -> ComparisonOptions:
-    def tick(run: Run, is_rerun: bool) -> None:
+    def show_if_due(run: Run, is_rerun: bool) -> None:
         if progress is not None:
-            progress.tick(run, "looking for the cause: " if is_rerun else "comparing: ")
+            progress.show_if_due(run, "looking for the cause: " if is_rerun else "comparing: ")
 
     return ComparisonOptions(
         Tolerance(*effective_tolerances(options)),
         parse_pairs(options.map, "--map", "A=B"),
         options.loop,
-        tick,
+        show_if_due,
         reports_partial=True,
     )
 
@@ -148,7 +150,7 @@ def _compare_if_reference(options: argparse.Namespace) -> Any:
         return compare_with_reference(options, _compare_options(options, progress))
 
 
-def _compare_two(options: argparse.Namespace) -> Any:
+def _compare_two_sides(options: argparse.Namespace) -> Any:
     with ExitStack() as stack:
         paths = (options.a, options.b)
         sources = []
@@ -167,7 +169,7 @@ def _compare_two(options: argparse.Namespace) -> Any:
                 sides.append(source)
                 continue
             is_first = source is sources[0]
-            values = own_inputs(inputs, source) if is_first else map_inputs(inputs, source, settings.names)
+            values = inputs_of_model(inputs, source) if is_first else map_inputs(inputs, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
@@ -204,7 +206,7 @@ def _shared_inputs(
     if trace is None:
         model, other = sources
         assert isinstance(model, Model) and isinstance(other, Model)
-        inputs = gather_inputs(model, options, ports_of_right_alone(model, other, names))
+        inputs = gather_inputs(model, options, unmapped_right_ports(model, other, names))
         inputs.print_notes()
         return inputs.values
     for option in ("input", "inputs", "seed", "dim"):

@@ -38,7 +38,7 @@ def parse_peer_spec(text: str) -> PeerSpec:
     """
     name, colon, rest = text.partition(":")
     if name == COMMAND:
-        _check_command_placeholders(rest)
+        _validate_placeholders(rest)
         return PeerSpec(name, rest)
     if (name == TORCH and rest) or (name in PEER_EXAMPLE_DEVICES and (rest or not colon)):
         return PeerSpec(name, rest)
@@ -58,11 +58,11 @@ def parse_check_command(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: It is not a command, or lacks ``{model}``.
     """
-    _check_command_placeholders(text, ("{model}",))
+    _validate_placeholders(text, ("{model}",))
     return text
 
 
-def _check_command_placeholders(text: str, required: Sequence[str] = ()) -> None:
+def _validate_placeholders(text: str, required: Sequence[str] = ()) -> None:
     """``required``: the placeholders that it must have; by default all."""
     # Imported lazily: --help needs none of it.
     from ....debugger.peers.command_template import PLACEHOLDERS, split_command

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ....debugger.describe.explain import ExplanationList, explain_loops, lines_as_json
 from ....debugger.describe.pseudo_code import build_pseudo_code
-from ....debugger.describe.vocabulary.tensorrt import conditional_requirements
+from ....debugger.describe.vocabulary.tensorrt import if_branch_requirements
 from ....runtime.graph import System
 from ....runtime.model import Model
 from .. import terminal
@@ -31,15 +31,15 @@ def run_explain(options: argparse.Namespace) -> int:
         }
         terminal.out_json(report)
         return 0
-    for line in _text_lines(model, explanations):
+    for line in _explanation_lines(model, explanations):
         terminal.out(line)
     if system is System.TENSORRT and model.graph.system is not system:
-        for need in conditional_requirements(model.graph):
+        for need in if_branch_requirements(model.graph):
             terminal.out(f"\n  needs       {need}")
     return 0
 
 
-def _text_lines(model: Model, explanations: ExplanationList) -> Iterator[str]:
+def _explanation_lines(model: Model, explanations: ExplanationList) -> Iterator[str]:
     for variable in variables(model.graph):
         yield f"Variable '{variable['name']}', kept from run to run: {variable_line(variable)}"
     if model.graph.variables:

@@ -78,9 +78,9 @@ def _file_and_shape_notes(model: Model) -> dict[str, Any]:
     """Notes on the file, and values with a contradictory declared shape."""
     notes, contradictions = list(model.graph.notes), []
     if model.graph.system is System.ONNX and model.path is not None:
-        from ....runtime.frontends.onnx.type_checks import contradictory_shapes, type_notes
+        from ....runtime.frontends.onnx.type_checks import contradictory_shapes, disallowed_type_notes
 
-        notes += type_notes(model.graph, lambda value: value.type)
+        notes += disallowed_type_notes(model.graph, lambda value: value.type)
         for name, declared, computed in contradictory_shapes(model.path):
             contradictions.append({"name": name, "declared": str(declared), "computed": str(computed)})
     return {"notes": notes, "contradicted": contradictions}
@@ -245,8 +245,8 @@ def _unsupported_nodes(graph: Graph, path: str, system: System) -> Iterator[dict
             except LoopdbgError as error:
                 yield {"node": node.describe(), "path": path, "reason": str(error)}
         for word, inner in bodies(node):
-            yield from _unsupported_nodes(inner, _child_path(path, node, word), system)
+            yield from _unsupported_nodes(inner, _nested_graph_path(path, node, word), system)
 
 
-def _child_path(path: str, node: Node, word: str) -> str:
+def _nested_graph_path(path: str, node: Node, word: str) -> str:
     return f"{path} ▸ {node.name}" if isinstance(node, Loop) else f"{path} ▸ {node.name} ({word})"

@@ -92,7 +92,9 @@ def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Names
         return _run_session(model, inputs, options, guard)
     diagnosis = _diagnose(model, inputs, options, guard)
     with RunRecording(options, model, inputs.values, resumed) as recording:
-        result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed, coverage)
+        result, seconds = _execute_model(
+            model, inputs, options.max_iterations, recording.boundary_callback, resumed, coverage
+        )
         recording.finish(result)
     guard.checks.coverage = coverage.result
     status = _report_result(model, inputs, options, result, seconds, guard, recording, coverage, diagnosis=diagnosis)
@@ -234,7 +236,7 @@ def _execute_model(
     model: Model,
     inputs: RunInputs,
     max_iterations: int | None,
-    hook: OnIteration | None,
+    boundary_callback: OnIteration | None,
     resumed: ResumedRun | None,
     coverage: RunCoverage,
 ) -> tuple[Result, float]:
@@ -255,9 +257,9 @@ def _execute_model(
         with progress:
             result = model.execute(
                 inputs.values,
-                on_iteration=hook,
+                on_iteration=boundary_callback,
                 max_iterations=max_iterations,
-                on_tick=progress.tick,
+                on_tick=progress.show_if_due,
                 begin=resumed.restore if resumed else None,
                 observer=coverage.recorder,
             )

@@ -17,7 +17,7 @@ from ..model_inputs.gather import gather_inputs, load_runnable_model
 def run_profile(options: argparse.Namespace) -> int:
     """Measure a run and report it; returns the exit status."""
     for path in options.output:
-        _check_path(path)
+        _check_output_path(path)
     model = load_runnable_model(options.model, options.weights, options)
     inputs = gather_inputs(model, options)
     if inputs.chosen_by_default:
@@ -31,13 +31,13 @@ def run_profile(options: argparse.Namespace) -> int:
         for line in profile_lines(profile, options.nodes):
             terminal.out(line)
     for path in options.output:
-        _save(profile, path)
+        _save_profile(profile, path)
         if not options.json:
             terminal.out(f"written into {path}")
     return 0
 
 
-def _check_path(path: Path) -> None:
+def _check_output_path(path: Path) -> None:
     if not (is_timeline_path(path) or path.suffix.lower() in FIGURE_SUFFIXES):
         suffixes = (*FIGURE_SUFFIXES, *TIMELINE_SUFFIXES)
         raise UsageError(f"{path}: name it {', '.join(suffixes[:-1])} or {suffixes[-1]}")
@@ -45,7 +45,7 @@ def _check_path(path: Path) -> None:
         raise UsageError(f"{path}: there is no folder '{path.parent}'" if not path.is_dir() else f"{path}: is a folder")
 
 
-def _save(profile: Profile, path: Path) -> None:
+def _save_profile(profile: Profile, path: Path) -> None:
     if is_timeline_path(path):
         save_timeline(profile, path)
         return

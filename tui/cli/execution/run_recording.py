@@ -27,7 +27,7 @@ def check_record_options(options: argparse.Namespace) -> None:
         UsageError: An option needs another one, or the file cannot be written.
     """
     if options.resume is not None:
-        _check_resume(options)
+        _check_resume_options(options)
         return
     if options.record is None:
         for option in _RECORD_OPTIONS:
@@ -46,7 +46,7 @@ def _option_flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def _check_resume(options: argparse.Namespace) -> None:
+def _check_resume_options(options: argparse.Namespace) -> None:
     for option in ("input", "inputs", "seed", "dim"):
         if getattr(options, option) not in (None, []):
             raise UsageError(f"{_option_flag(option)}: --resume goes on with the inputs of the recorded run")
@@ -92,7 +92,7 @@ class ResumedRun:
 
 
 class RunRecording:
-    """Records a run with ``--record``; otherwise ``hook`` is None.
+    """Records a run with ``--record``; otherwise ``boundary_callback`` is None.
 
     A write error is reported at once and sets ``failed``; the run continues.
     """
@@ -115,7 +115,7 @@ class RunRecording:
         self._recorder = Recorder(options.record, model, inputs, record_options, self._report_failure)
 
     @property
-    def hook(self) -> Callable[[Frame], object] | None:
+    def boundary_callback(self) -> Callable[[Frame], object] | None:
         """The callback at every boundary."""
         return self._recorder
 

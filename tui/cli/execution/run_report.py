@@ -55,19 +55,19 @@ def loop_lines(model: str, run: Run, seconds: float | None) -> list[str]:
         name = f"'{escape_unprintable(loop.name if name_counts[loop.name] == 1 else loop.path)}'"
         count = f"{count_text(loop.iterations, 'iteration')} of {name}"
         if is_nested(loop, run.loops):
-            lines.append(f"  {count} in {count_text(loop.entries, 'entry', 'entries')}{_reasons_text(loop)}")
+            lines.append(f"  {count} in {count_text(loop.entries, 'entry', 'entries')}{_end_reasons_text(loop)}")
             continue
         per_iteration = f" ({duration_text(loop.seconds / loop.iterations)} each)" if loop.iterations else ""
         duration = "" if seconds is None else f" in {duration_text(loop.seconds)}{per_iteration}"
-        lines.append(f"{model}: {count}{duration}, {_end_text(loop)}")
+        lines.append(f"{model}: {count}{duration}, {_loop_end_text(loop)}")
     return lines
 
 
-def _end_text(loop: LoopTotals) -> str:
+def _loop_end_text(loop: LoopTotals) -> str:
     return "never entered" if loop.stopped_by is None else f"stopped by {loop_end_cause(loop.stopped_by)}"
 
 
-def _reasons_text(loop: LoopTotals) -> str:
+def _end_reasons_text(loop: LoopTotals) -> str:
     if not loop.reasons:
         return ""
     single = len(loop.reasons) == 1

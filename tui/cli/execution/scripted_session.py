@@ -36,7 +36,7 @@ def needs_session(options: argparse.Namespace) -> bool:
     return bool(is_requested or getattr(options, "at", None))
 
 
-def _start_commands(options: argparse.Namespace) -> list[str]:
+def _start_position_commands(options: argparse.Namespace) -> list[str]:
     """The commands that move a session to its start position."""
     start = getattr(options, "at", None)
     if start is None:
@@ -138,7 +138,7 @@ def _run_commands(session: Session, options: argparse.Namespace, flags: _OptionB
                 console.report_stop(session.stop)
             elif not (options.commands or getattr(options, "at", None)) and (options.breaks or options.asserts):
                 console.execute("continue")
-            console.run_lines([*_start_commands(options), *options.commands])
+            console.run_lines([*_start_position_commands(options), *options.commands])
         except AssertionFailed:
             status = ASSERTION_FAILED_STATUS
         except InterruptError:

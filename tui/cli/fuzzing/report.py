@@ -14,7 +14,7 @@ from ....debugger.fuzz.campaign import FuzzCampaign
 from ....debugger.fuzz.finding import FindingKind
 from ....debugger.fuzz.folder import FuzzFolder
 from ....debugger.fuzz.job import DEFAULT_MAX_ITERATIONS
-from ....debugger.peers.process import is_peer
+from ....debugger.peers.process import is_peer_name
 from ....runtime.text import count_text, duration_text
 from ...render.formatting import escape_unprintable
 from ..execution.ci_checks import coverage_properties
@@ -34,7 +34,7 @@ def finding_lines(entry: Mapping[str, Any], options: argparse.Namespace, folder:
         yield f"  pair    {escape_unprintable(pair['change'])}"
         if pair["values"]:
             yield f"  {_divergence_text(pair)}:"
-            yield from _table([("", "fails", "passes"), *pair["values"]])
+            yield from _table_lines([("", "fails", "passes"), *pair["values"]])
     yield f"  {replay_command(entry, options, folder)}"
     yield ""
 
@@ -43,7 +43,7 @@ def _divergence_text(pair: Mapping[str, Any]) -> str:
     return escape_unprintable(f"diverge in iteration {pair['iteration']} of '{pair['loop']}'")
 
 
-def _table(rows: list[Any]) -> Iterator[str]:
+def _table_lines(rows: list[Any]) -> Iterator[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     for row in rows:
         yield escape_unprintable(
@@ -57,7 +57,7 @@ def replay_command(entry: Mapping[str, Any], options: argparse.Namespace, folder
     kind, model = entry["kind"], options.model
     limit = ["--max-iterations", str(options.max_iterations or DEFAULT_MAX_ITERATIONS)]
     if kind == FindingKind.DIFFERS or (kind == FindingKind.TIMEOUT and options.against):
-        other = ["--against", options.against] if is_peer(options.against) else [options.against]
+        other = ["--against", options.against] if is_peer_name(options.against) else [options.against]
         return shlex.join(["loopdbg", "diff", model, *other, *inputs])
     words = ["loopdbg", "run", model, *inputs]
     if kind == FindingKind.ASSERT:

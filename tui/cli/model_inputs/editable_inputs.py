@@ -54,7 +54,7 @@ class InputDraft:
         dims = "" if not shape else f"[{','.join(map(str, shape))}] "
         return f"{dims}{value_text(value, max(8, width - len(dims)))}"
 
-    def fill(self, k: int, kind: str) -> None:
+    def fill_with_kind(self, k: int, kind: str) -> None:
         """Generate a value that fits the signature; random values differ each time.
 
         Raises:
@@ -66,7 +66,7 @@ class InputDraft:
             seed = self._seeds[port.name] = seed + 1
         value = random_input(port, self._known_dims(port.name), (seed, k))
         if kind != "random":
-            value = _fill_value(port, value, kind)
+            value = _generate_value(port, value, kind)
         self._values[port.name] = value
         self._kinds[port.name] = kind
         self._origins[port.name] = f"random, seed {seed}" if kind == "random" else kind
@@ -158,7 +158,7 @@ class InputDraft:
                 if self._origins[port.name].split(",")[0] in GENERATED_KINDS:
                     kind, seed = self._kinds[port.name], self._seeds[port.name]
                     value = random_input(port, self._known_dims(port.name), (seed, k))
-                    self._values[port.name] = value if kind == "random" else _fill_value(port, value, kind)
+                    self._values[port.name] = value if kind == "random" else _generate_value(port, value, kind)
         except (InputError, UsageError):
             self._dims = previous
             raise
@@ -205,9 +205,9 @@ class InputDraft:
         return DimensionSizes(self._dims, self.ports, dims, option="--dim")
 
 
-def _fill_value(port: Port, value: Any, kind: str) -> Data:
+def _generate_value(port: Port, value: Any, kind: str) -> Data:
     if isinstance(value, list):
-        return [_fill_value(port, item, kind) for item in value]
+        return [_generate_value(port, item, kind) for item in value]
     array = np.asarray(value)
     if array.dtype.hasobject:
         raise InputError(

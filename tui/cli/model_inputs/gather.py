@@ -54,10 +54,12 @@ def load_runnable_model(path: str | Path, weights: str | Path | None, options: a
         ModelError: The file is missing or broken.
         UsageError: The model cannot become a loop over requests, or a runtime has no rule for it.
     """
-    return apply_requests_option(_with_rules_of(load(path, weights), getattr(options, "as_runtime", None)), options)
+    return apply_requests_option(
+        _with_runtime_rules(load(path, weights), getattr(options, "as_runtime", None)), options
+    )
 
 
-def _with_rules_of(model: Model, runtime: str | None) -> Model:
+def _with_runtime_rules(model: Model, runtime: str | None) -> Model:
     """The model as a runtime computes it, if ``--as`` is given."""
     if runtime is None:
         return model
@@ -110,7 +112,7 @@ def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port
         option = "--requests" if has_requests else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
     no_search = wants_random or direct.keys() >= ports.keys()
-    source, source_name, is_default = _find_source(model, inputs, path, no_search and bool(ports))
+    source, source_name, is_default = _find_input_source(model, inputs, path, no_search and bool(ports))
     if isinstance(case, tuple):
         source, source_name, is_default = *case, False
     loaded = {} if source is None else resolve_aliases(model.graph, source())
@@ -128,14 +130,14 @@ def gather_inputs(model: Model, options: argparse.Namespace, more: Sequence[Port
         if name not in ports
     ]
     used = [name for name in values if name not in direct]
-    missing = [port for port in inputs if port.name not in values and not _may_be_absent(port)]
+    missing = [port for port in inputs if port.name not in values and not _is_optional_input(port)]
     auto: list[str] = []
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     origin = f"made with --seed {seed}"
     if source is None:
         dim_sizes = DimensionSizes(options.dim, inputs, dims, model.graph.usual_shapes, "--dim")
-        edge_case = None if values or more or not seed else _edge_case(model, options.dim, seed)
+        edge_case = None if values or more or not seed else _seeded_edge_case(model, options.dim, seed)
         if edge_case is not None:
             values.update(edge_case)
             origin += " (an edge case)"
@@ -243,7 +245,7 @@ def _select_case(model: Model, options: argparse.Namespace) -> str | tuple[Input
     return lambda: dict(cases.reader(model)(number).inputs), f"case {number} of {options.inputs}"
 
 
-def _find_source(
+def _find_input_source(
     model: Model, inputs: Sequence[Port], text: str | None, no_search: bool
 ) -> tuple[InputReader | None, str, bool]:
     """The reader of the file or folder with the inputs, its name, and whether it is a default."""
@@ -282,7 +284,7 @@ def _check_file_value(port: Port, value: Data, dims: dict[str, int], source: str
         raise InputError.with_location(source, error) from None
 
 
-def _may_be_absent(port: Port) -> bool:
+def _is_optional_input(port: Port) -> bool:
     return port.optional or isinstance(port.type, OptionalType)
 
 
@@ -292,7 +294,7 @@ def _missing_input_text(source: str, port: Port, values: Mapping[str, Data], has
     return f"{source} lacks the input '{port.name}' ({port.type}); it holds {names}; add it{alternative}"
 
 
-def _edge_case(model: Model, dims: Sequence[str], seed: int) -> Mapping[str, Data] | None:
+def _seeded_edge_case(model: Model, dims: Sequence[str], seed: int) -> Mapping[str, Data] | None:
     """The edge case that this seed makes in a sweep, if it does."""
     from ....debugger.input_space.seeded_edge_cases import SeededEdgeCases  # late: with the language of expressions
 

@@ -39,7 +39,7 @@ def parse_value(name: str, declared: ValueType, text: str, kind: str = "input") 
     data = _parse_string(text) if is_string else _parse_json(label, declared, text)
     if _exceeds_nesting(data):
         raise InputError(f"{label} ({declared}): {text!r:.60}... has more than {_NESTING_MAX} brackets in one another")
-    return _convert(label, declared, data)
+    return _convert_to_type(label, declared, data)
 
 
 def _exceeds_nesting(data: Any) -> bool:
@@ -64,11 +64,11 @@ def _parse_json(label: str, declared: ValueType, text: str) -> Any:
     if text.lower() in _BOOLEAN_WORDS:
         return _BOOLEAN_WORDS[text.lower()]
     try:
-        return json.loads(text, parse_float=_parse_finite)
+        return json.loads(text, parse_float=_parse_finite_float)
     except (ValueError, RecursionError):
         pass
     # 007, .5, nan, -inf
-    for read in (int, float if text.lower().lstrip("+-") in ("nan", "inf", "infinity") else _parse_finite):
+    for read in (int, float if text.lower().lstrip("+-") in ("nan", "inf", "infinity") else _parse_finite_float):
         try:
             return read(text)
         except ValueError:
@@ -80,22 +80,22 @@ def _parse_json(label: str, declared: ValueType, text: str) -> Any:
     )
 
 
-def _parse_finite(text: str) -> float:
+def _parse_finite_float(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is too large")
     return number
 
 
-def _convert(label: str, declared: ValueType, data: Any) -> Data:
+def _convert_to_type(label: str, declared: ValueType, data: Any) -> Data:
     if isinstance(declared, OptionalType):
-        return None if data is None else _convert(label, declared.element, data)
+        return None if data is None else _convert_to_type(label, declared.element, data)
     if isinstance(declared, SequenceType):
         if not isinstance(data, list):
             raise InputError(f"{label} is a sequence ({declared}); give a JSON list of its elements")
-        return [_convert(f"{label}[{k}]", declared.element, element) for k, element in enumerate(data)]
+        return [_convert_to_type(f"{label}[{k}]", declared.element, element) for k, element in enumerate(data)]
     try:
-        return _to_array(_convert_leaves(data, declared.dtype), declared.dtype)
+        return _to_array(_convert_elements(data, declared.dtype), declared.dtype)
     except _ValueMismatch as mismatch:
         raise InputError(f"{label} needs {declared}, not {mismatch}") from None
     except ValueError:
@@ -118,9 +118,9 @@ def _to_array(data: Any, dtype: np.dtype[Any] | None) -> Array:
     return np.asarray(data, dtype=dtype)
 
 
-def _convert_leaves(data: Any, dtype: np.dtype[Any] | None) -> Any:
+def _convert_elements(data: Any, dtype: np.dtype[Any] | None) -> Any:
     if isinstance(data, list):
-        return [_convert_leaves(element, dtype) for element in data]
+        return [_convert_elements(element, dtype) for element in data]
     if data is None or isinstance(data, dict):
         raise _ValueMismatch(json.dumps(data)[:60])
     if dtype is None:

@@ -19,7 +19,7 @@ from ..model_inputs.gather import gather_inputs
 from ..model_or_trace import pair_weights
 from ..remedies import error_text
 from .fix import check_fix_options, fix_and_write
-from .report import ModelReport, check_report_cases, check_report_json, check_report_lines
+from .report import ModelReport, check_report_json, check_report_junit_cases, check_report_lines
 
 #: A runtime contradicts a rule, or nothing is known.
 _UNDECIDED_STATUS = 8
@@ -32,14 +32,14 @@ def run_check(options: argparse.Namespace) -> int:
     """Check the models and print the reports; returns the exit status."""
     check_fix_options(options)
     weights = pair_weights(options.models, options.weights)
-    reports = [_check(path, file, options) for path, file in zip(options.models, weights, strict=True)]
+    reports = [_check_model(path, file, options) for path, file in zip(options.models, weights, strict=True)]
     if options.json:
         terminal.out_json(check_report_json(reports))
     else:
         for report in reports:
             for line in check_report_lines(report):
                 terminal.out(line)
-    cases = [case for report in reports for case in check_report_cases(report)]
+    cases = [case for report in reports for case in check_report_junit_cases(report)]
     if options.github:
         for line in github_annotations(cases):
             terminal.err_workflow_command(line)
@@ -59,7 +59,7 @@ def exit_status(targets: list[TargetReport]) -> int:
     return _UNDECIDED_STATUS if TargetVerdict.UNKNOWN in verdicts else 0
 
 
-def _check(path: str, weights: str | None, options: argparse.Namespace) -> ModelReport:
+def _check_model(path: str, weights: str | None, options: argparse.Namespace) -> ModelReport:
     timeout = options.timeout or _DEFAULT_TIMEOUT_SECONDS
     peers = [] if options.no_run else installed_peers(options.targets)
     try:
@@ -69,7 +69,7 @@ def _check(path: str, weights: str | None, options: argparse.Namespace) -> Model
             raise
         text = error_text(error)
         return ModelReport(path, None, check_unreadable(path, text, options.targets, peers, timeout), text)
-    inputs = None if options.no_run else _gather(model, options)
+    inputs = None if options.no_run else _gather_model_inputs(model, options)
     fixes = None
     if options.fix:
         fixes = fix_and_write(model, inputs, options)
@@ -77,17 +77,17 @@ def _check(path: str, weights: str | None, options: argparse.Namespace) -> Model
     if inputs is None:
         return ModelReport(path, model, check_by_rules(model, options.targets), fixes=fixes)
     targets = check_with_runs(model, inputs, options.targets, options.max_iterations, timeout)
-    return ModelReport(path, model, targets, fixes=fixes, diagnostics=_diagnostics(model, inputs, options))
+    return ModelReport(path, model, targets, fixes=fixes, diagnostics=_find_diagnostics(model, inputs, options))
 
 
-def _gather(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
+def _gather_model_inputs(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
     # Of several models each has its own inputs.
     inputs = gather_inputs(model, argparse.Namespace(**{**vars(options), "model": str(model.path)}))
     inputs.print_notes()
     return inputs.values
 
 
-def _diagnostics(model: Model, inputs: Mapping[str, Data], options: argparse.Namespace) -> Sequence[Diagnostic]:
+def _find_diagnostics(model: Model, inputs: Mapping[str, Data], options: argparse.Namespace) -> Sequence[Diagnostic]:
     """What is suspicious in a run; nothing where the model cannot be run here: then a rule or a trial says so.
 
     Raises:

@@ -40,7 +40,7 @@ def check_report_lines(report: ModelReport) -> Iterator[str]:
     if report.fixes is not None:
         yield from fix_lines(report.fixes)
     for target in report.targets:
-        for finding, count in _grouped(target.findings):
+        for finding, count in _group_findings(target.findings):
             yield f"  {escape_unprintable(_finding_line(finding, target, count))}"
         for text in target.contradictions:
             yield f"  {target.target}: CONTRADICTION: {escape_unprintable(text)}"
@@ -54,7 +54,7 @@ def check_report_lines(report: ModelReport) -> Iterator[str]:
         yield f"  run: {escape_unprintable(str(diagnostic))}"
     width = max((len(target.target) for target in report.targets), default=0)
     for target in report.targets:
-        yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_summary(target)}"
+        yield f"  {target.target:<{width}}  {_verdict_text(target.target, target.verdict)}{_target_summary(target)}"
 
 
 def check_report_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
@@ -73,17 +73,21 @@ def check_report_json(reports: Sequence[ModelReport]) -> dict[str, Any]:
     }
 
 
-def check_report_cases(report: ModelReport) -> Iterator[JUnitCase]:
+def check_report_junit_cases(report: ModelReport) -> Iterator[JUnitCase]:
     """A failed case for each finding and contradiction, and a passed one for each target without them."""
     name = Path(report.path).name
     nodes = _nodes_by_name(report.model)
     for target in report.targets:
         group = f"{name}.{target.target}"
-        for finding, count in _grouped(target.findings):
+        for finding, count in _group_findings(target.findings):
             line = _finding_line(finding, target, count)
             case = f"{finding.rule or finding.source} {finding.path} {finding.node}".strip()
             yield JUnitCase(
-                case, group, failure=(line,), kind=finding.verdict.value, **_position(finding.node, nodes, report.model)
+                case,
+                group,
+                failure=(line,),
+                kind=finding.verdict.value,
+                **_source_position(finding.node, nodes, report.model),
             )
         for text in target.contradictions:
             yield JUnitCase(text, group, error=(text,), kind="contradiction")
@@ -91,7 +95,7 @@ def check_report_cases(report: ModelReport) -> Iterator[JUnitCase]:
             yield JUnitCase("loads and behaves alike", group)
     for diagnostic in report.diagnostics:
         case = f"{diagnostic.kind.value} {diagnostic.loop} {diagnostic.node}"
-        position = _position(diagnostic.node, nodes, report.model)
+        position = _source_position(diagnostic.node, nodes, report.model)
         yield JUnitCase(case, f"{name}.run", failure=(str(diagnostic),), kind="diagnose", **position)
 
 
@@ -114,7 +118,7 @@ def _target_json(target: TargetReport) -> dict[str, Any]:
     }
 
 
-def _grouped(findings: Sequence[RuleFinding]) -> list[tuple[RuleFinding, int]]:
+def _group_findings(findings: Sequence[RuleFinding]) -> list[tuple[RuleFinding, int]]:
     """Findings of one rule are one line, with their number."""
     groups: dict[tuple[str, TargetVerdict, str, bool | None], list[RuleFinding]] = {}
     for finding in findings:
@@ -161,7 +165,7 @@ def _trial_text(trial: Trial, same: bool) -> str:
     return escape_unprintable(trial.text)
 
 
-def _summary(target: TargetReport) -> str:
+def _target_summary(target: TargetReport) -> str:
     count = f", {count_text(len(target.findings), 'finding')}" if target.findings else ""
     whole = next(iter(target.trials), None)
     if whole is None or not target.version:
@@ -173,7 +177,7 @@ def _nodes_by_name(model: Model | None) -> dict[str, Node]:
     return {} if model is None else {node.name: node for node in walk(model.graph)}
 
 
-def _position(name: str, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
+def _source_position(name: str, nodes: dict[str, Node], model: Model | None) -> dict[str, Any]:
     """The source position of a node, if the model has it."""
     node = nodes.get(name)
     if node is None or model is None or not node.origin.file:

@@ -58,7 +58,7 @@ def run_sweep(options: argparse.Namespace) -> int:
 
 
 def _run_sweep(options: argparse.Namespace, coverage_folder: Path | None) -> int:
-    target = _rows_path(options)
+    target = _checked_rows_path(options)
     spec = SweepSpec(
         tuple(expand_assertion_files(options.asserts)),
         tuple(options.breaks),
@@ -98,7 +98,7 @@ class _SweepCoverage:
         self._models = models
 
     @property
-    def parts(self) -> list[tuple[Coverage, Graph | None]]:
+    def coverage_by_model(self) -> list[tuple[Coverage, Graph | None]]:
         """The coverage of each model, with its graph."""
         return [(coverage, self._models[number].graph) for number, coverage in self.by_job.items()]
 
@@ -148,7 +148,7 @@ def _write_results(options: argparse.Namespace, store: SweepStore, seconds: floa
         for line in report_lines(summaries, worst, commands, seconds, rows):
             terminal.out(line)
         print_coverage(options.coverage, list(coverage.by_job.values()))
-    save_coverage_if_requested(options.coverage, coverage.parts)
+    save_coverage_if_requested(options.coverage, coverage.coverage_by_model)
     return exit_status(summaries)
 
 
@@ -187,7 +187,7 @@ def _junit_case(rows: list[Row], commands: CaseCommands) -> junit.JUnitCase:
     )
 
 
-def _rows_path(options: argparse.Namespace) -> Path | None:
+def _checked_rows_path(options: argparse.Namespace) -> Path | None:
     """The file for the rows, checked before anything runs.
 
     Raises:

@@ -102,7 +102,7 @@ class CaseCommands:
         words = ["loopdbg", "run", row.model, *self._input_options(row)]
         for path in self.options.operators:
             words += ["--operators", path]
-        return shlex.join([*words, *self._place_options(row)])
+        return shlex.join([*words, *self._stop_position_options(row)])
 
     def _input_options(self, row: Row) -> list[str]:
         if row.seed is not None:
@@ -115,7 +115,7 @@ class CaseCommands:
         folder = Path(row.model).parent / row.case
         return ["--inputs", str(folder)] if folder.is_dir() else []
 
-    def _place_options(self, row: Row) -> list[str]:
+    def _stop_position_options(self, row: Row) -> list[str]:
         if row.status in (Status.ASSERT, Status.BREAK):
             asserts = [word for text in self.options.asserts for word in ("--assert", text)]
             breaks = [word for text in self.options.breaks for word in ("--break", text)]

@@ -77,8 +77,8 @@ def run_stored_tests(options: argparse.Namespace) -> int:
         started = time.monotonic()
         outcomes: list[_TestOutcome] = []
         is_complete = _run_cases(jobs, options.jobs or os.cpu_count() or 1, outcomes)
-        coverage = [] if folder is None else list(_coverage(jobs, models, folder))
-        _report(options, outcomes, coverage, time.monotonic() - started)
+        coverage = [] if folder is None else list(_coverage_by_model(jobs, models, folder))
+        _print_report(options, outcomes, coverage, time.monotonic() - started)
         if not is_complete:
             total = sum(len(job.cases) for job in jobs)
             terminal.err(f"loopdbg: interrupted: {len(outcomes)} of {total} cases are done")
@@ -142,7 +142,7 @@ def _case_outcomes(job: SweepJob, rows: Sequence[RowCells]) -> Iterator[_TestOut
         )
 
 
-def _coverage(
+def _coverage_by_model(
     jobs: Sequence[SweepJob], models: dict[int, Model], folder: Path
 ) -> Iterator[tuple[Coverage, Graph | None]]:
     """The coverage of each model, over all of its jobs."""
@@ -155,7 +155,7 @@ def _coverage(
     yield from by_model.values()
 
 
-def _report(
+def _print_report(
     options: argparse.Namespace,
     outcomes: Sequence[_TestOutcome],
     coverage: Sequence[tuple[Coverage, Graph | None]],

@@ -72,7 +72,7 @@ class Dialogs(ActionTarget):
             screen.app.push_screen(PaletteScreen(screen.actions, groups), top.run_chosen_action)
         elif screen.is_current:
             context = screen.action_context
-            groups = pane_action_groups(screen.actions, context, screen.pane_control.contexts(context))
+            groups = pane_action_groups(screen.actions, context, screen.pane_control.contexts_by_pane(context))
             screen.app.push_screen(PaletteScreen(screen.actions, groups), self._run_palette_action)
 
     def _run_palette_action(self, action: Action | None) -> None:

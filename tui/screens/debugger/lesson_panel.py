@@ -22,7 +22,7 @@ class LessonPanel:
         self.pane = LessonPane(id="lesson")
         self.card = self._card_view(())
         learner.on_card_opened = self._refresh_card
-        learner.on_card_changed = lambda steps: self._refresh_steps()
+        learner.on_card_changed = lambda steps: self._refresh_keeping_reply()
         learner.on_message = self._show_reply
 
     def _card_view(self, reply: Sequence[str]) -> CardView:
@@ -42,7 +42,7 @@ class LessonPanel:
     def _refresh_card(self) -> None:
         self.card = self._card_view(())
 
-    def _refresh_steps(self) -> None:
+    def _refresh_keeping_reply(self) -> None:
         # Without a question, the reply was the next instruction, which is done now.
         self.card = self._card_view(self.card.reply if self.card.takes_answer else ())
 

@@ -136,7 +136,7 @@ class PaneControl(ActionTarget):
         except UsageError as problem:
             self._say(str(problem), True)
 
-    def contexts(self, context: ActionContext) -> dict[str, tuple[str, ActionContext]]:
+    def contexts_by_pane(self, context: ActionContext) -> dict[str, tuple[str, ActionContext]]:
         """The title of each non-empty pane, and the context if it had the focus."""
         return {
             name: (pane.pane_title, replace(context, pane=name, target=pane.target, typing=False))

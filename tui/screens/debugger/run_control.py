@@ -50,7 +50,7 @@ class RunControl(ActionTarget):
 
     def start(self) -> None:
         """Start the session once the screen can receive messages."""
-        self._ticker = self._screen.set_interval(0.1, self._tick, pause=True)
+        self._ticker = self._screen.set_interval(0.1, self._refresh_progress, pause=True)
         self.session_worker.post = self._screen.post_message
         self.submit(SessionCommand.START)
 
@@ -249,7 +249,7 @@ class RunControl(ActionTarget):
                 self._ticker.pause()
             self._idle.set()
 
-    def _tick(self) -> None:
+    def _refresh_progress(self) -> None:
         self._pause_ticker_if_idle()
         progress = self.session_worker.progress()
         if progress is not None and progress.seconds >= RUNNING_SHOWN_AFTER_SECONDS:

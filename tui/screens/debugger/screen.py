@@ -127,7 +127,7 @@ class DebuggerScreen(DebuggerScreenBase):
             self.call_after_refresh(self._focus_pane)
         self.screen_state = state
         self.add_class("-ready")
-        graph = None if self.is_current else self._graph_above()
+        graph = None if self.is_current else self._open_graph_screen()
         if graph is None:
             self.show_panes()
         else:
@@ -140,7 +140,7 @@ class DebuggerScreen(DebuggerScreenBase):
     def close_console(self) -> None:
         self.dialogs.action_close()
 
-    def _graph_above(self) -> GraphScreen | None:
+    def _open_graph_screen(self) -> GraphScreen | None:
         return next((screen for screen in self.app.screen_stack if isinstance(screen, GraphScreen)), None)
 
     def show_panes(self) -> None:
@@ -197,12 +197,12 @@ class DebuggerScreen(DebuggerScreenBase):
     def interrupt_key(self) -> str:
         """The name of the key that interrupts the running command."""
         line = self.console_pane.input_line
-        if self.app.focused is line and not line.value and self._space_stops:
+        if self.app.focused is line and not line.value and self._is_space_interrupt_key:
             return key_name("space")
         return interrupt_key(self.actions, isinstance(self.app.focused, Input | TextArea))
 
     @property
-    def _space_stops(self) -> bool:
+    def _is_space_interrupt_key(self) -> bool:
         return "space" in actions_by_id(self.actions)["stop"].keys
 
     # -- messages of widgets and of the worker
@@ -276,7 +276,7 @@ class DebuggerScreen(DebuggerScreenBase):
     @on(ConsolePane.SpacePressed)
     def handle_space(self) -> None:
         """In an empty line the space key acts as in the panes: no command begins with a space."""
-        if self.run_control.session_worker.busy and self._space_stops:
+        if self.run_control.session_worker.busy and self._is_space_interrupt_key:
             self.run_control.action_interrupt()
 
 
@@ -288,7 +288,7 @@ def _conditional_actions_by_name(actions: Sequence[Action]) -> dict[str, list[Ac
     return {name: group for name, group in groups.items() if all(a.panes or a.releases_key for a in group)}
 
 
-def lesson_screen(learner: Learner, actions: Sequence[Action] | None = None) -> DebuggerScreen:
+def make_lesson_screen(learner: Learner, actions: Sequence[Action] | None = None) -> DebuggerScreen:
     """The debugger on a lesson, with the learner attached to its console."""
     session = learner.create_session()
     worker = CommandWorker(session.model, {}, None, session)

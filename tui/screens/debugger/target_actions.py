@@ -21,7 +21,7 @@ class TargetActions(ActionTarget):
         self._screen, self._run, self._dialogs = screen, run, dialogs
 
     @property
-    def _target(self) -> Target | None:
+    def _cursor_target(self) -> Target | None:
         return self._screen.pane_control.focused_pane.target
 
     @property
@@ -37,7 +37,7 @@ class TargetActions(ActionTarget):
     @property
     def _breakpoint_at_cursor(self) -> BreakpointState | None:
         """The breakpoint that the cursor is on."""
-        target = self._target
+        target = self._cursor_target
         numbers = (target.number,) if isinstance(target, BreakpointTarget) else ()
         return next((bp for bp in self._breakpoints if bp.number in numbers), None)
 
@@ -46,7 +46,7 @@ class TargetActions(ActionTarget):
 
     def action_open(self) -> None:
         """Open the target of the cursor."""
-        screen, target = self._screen, self._target
+        screen, target = self._screen, self._cursor_target
         if screen.pane_control.expand_focused():
             return
         if isinstance(target, FrameTarget):
@@ -67,7 +67,7 @@ class TargetActions(ActionTarget):
             screen.say("nothing to open on this line")
 
     def action_plot(self) -> None:
-        value = value_target(self._target)
+        value = value_target(self._cursor_target)
         if value is not None:
             self._dialogs.open_inspector(value, plot=True)
         else:
@@ -75,7 +75,7 @@ class TargetActions(ActionTarget):
 
     def action_copy(self) -> None:
         """Copy the target, if the terminal has a clipboard."""
-        screen, target = self._screen, self._target
+        screen, target = self._screen, self._cursor_target
         if target is None or screen.screen_state is None:
             screen.say("nothing to copy on this line")
             return
@@ -85,8 +85,8 @@ class TargetActions(ActionTarget):
 
     def action_run_here(self) -> None:
         """Run to the node on the line of the cursor."""
-        if isinstance(self._target, LineTarget) and self._target.node:
-            self._submit(f"advance line {self._target.number}")
+        if isinstance(self._cursor_target, LineTarget) and self._cursor_target.node:
+            self._submit(f"advance line {self._cursor_target.number}")
         else:
             self._screen.say("nothing runs on this line: the cursor has to be on one with a node")
 
@@ -94,7 +94,7 @@ class TargetActions(ActionTarget):
 
     def action_break_here(self) -> None:
         """Toggle the breakpoint on the line of the cursor, or begin one on its value."""
-        target, value = self._target, value_target(self._target)
+        target, value = self._cursor_target, value_target(self._cursor_target)
         if isinstance(target, LineTarget) and target.node and not self._is_recording:
             self._toggle_line_breakpoint(target.number)
         else:
@@ -103,14 +103,14 @@ class TargetActions(ActionTarget):
     def _toggle_line_breakpoint(self, number: int) -> None:
         if self._screen.screen_state is None:
             return
-        lines = self._screen.pane_control.source_pane.listing_lines
+        lines = self._screen.pane_control.source_pane.all_source_lines
         node = next((line.node for line in lines if line.number == number), None)
         hits = [bp.number for bp in self._breakpoints if node is not None and node in (*bp.nodes, *bp.boundary_loops)]
         self._submit(f"delete {' '.join(map(str, hits))}" if hits else f"break line {number}")
 
     def action_delete_breakpoint(self) -> None:
-        if isinstance(self._target, BreakpointTarget):
-            self._submit(f"delete {self._target.number}")
+        if isinstance(self._cursor_target, BreakpointTarget):
+            self._submit(f"delete {self._cursor_target.number}")
         else:
             self._screen.say("nothing to delete: the cursor is on no breakpoint")
 
@@ -121,27 +121,27 @@ class TargetActions(ActionTarget):
 
     # -- console lines that begin with the value
 
-    def _begin_line(self, command: str, suffix: str = "") -> None:
-        value = value_target(self._target)
+    def _begin_console_line(self, command: str, suffix: str = "") -> None:
+        value = value_target(self._cursor_target)
         self._dialogs.action_console(f"{command} " if value is None else f"{command} {quote(value.name)}{suffix}")
 
     def action_watch(self) -> None:
-        self._begin_line("watch")
+        self._begin_console_line("watch")
 
     def action_display(self) -> None:
-        self._begin_line("display")
+        self._begin_console_line("display")
 
     def action_edit(self) -> None:
         if self._is_recording:
             # Refuse at once, not after a line was typed.
-            self._screen.say(self._run.session_worker.refusal("changing a value"), error=True)
+            self._screen.say(self._run.session_worker.refusal_message("changing a value"), error=True)
         else:
-            self._begin_line("set", " = ")
+            self._begin_console_line("set", " = ")
 
     def action_edit_display(self) -> None:
-        if isinstance(self._target, DisplayTarget):
-            self._dialogs.action_console(f"display {self._target.number}: {self._target.expression}")
+        if isinstance(self._cursor_target, DisplayTarget):
+            self._dialogs.action_console(f"display {self._cursor_target.number}: {self._cursor_target.expression}")
 
     def action_delete_display(self) -> None:
-        if isinstance(self._target, DisplayTarget):
-            self._submit(f"undisplay {self._target.number}")
+        if isinstance(self._cursor_target, DisplayTarget):
+            self._submit(f"undisplay {self._cursor_target.number}")

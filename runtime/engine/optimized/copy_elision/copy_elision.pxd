@@ -28,9 +28,9 @@ cdef class CopyElision:
     cdef bint show(self, int pc) except -1
     cdef int materialize_all(self) except -1
     cdef int copy(self, int pc) except -1
-    cdef int stop_eliding_for(self, members) except -1
+    cdef int stop_eliding_inputs_of(self, members) except -1
     cdef int stop_eliding_all(self) except -1
-    cdef int forget(self) except -1
+    cdef int discard_values(self) except -1
     cdef bint is_available(self, int slot) except -1
     cdef set unavailable_slots(self)
     cdef int watch(self, frozenset slots) except -1

@@ -29,7 +29,7 @@ from .view_readers cimport ViewReaders
 from ....kernels.call cimport Call
 
 from ....plan.plan import Opcode
-from ..shape_ranges.range_bindings import non_node_readers
+from ..shape_ranges.range_bindings import slots_read_outside_nodes
 
 np.import_array()
 
@@ -89,24 +89,24 @@ cdef class CopyElision:
         if index < 0 or self.s.user_edited:
             return 0
         if self.fixed is None:
-            self.fixed, self.branch_positions = externally_used_slots(self.memory.plan), branch_positions_of(self.memory.plan)
+            self.fixed, self.branch_positions = externally_used_slots(self.memory.plan), positions_in_branches(self.memory.plan)
         cdef int pc
         f.fusion_enabled = 0       # what is bound here is no reason to look again
         self.readers.range_attempts.clear()
         try:
             positions = [pc for pc in self.memory.plan.body_positions(index)
                      if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
-                     self.can_be_elided(pc) and self.is_worth_it(pc, members)]
+                     self.can_be_elided(pc) and self.is_worth_eliding(pc, members)]
             # Readers for a range are bound when it is known what all the others see.
             varied = [pc for pc in positions if any([optimizer_node(self.s, k).varying != NULL for k in self.readers_of(pc)])]
-            positions = [pc for pc in positions if pc not in varied] + self.due_for_range_binding(index, varied)
+            positions = [pc for pc in positions if pc not in varied] + self.nodes_due_for_range_binding(index, varied)
             self.readers.candidates = set(positions)
             for pc in positions:
-                self.elide(pc)
+                self.elide_copy(pc)
         finally:
             f.fusion_enabled = fusion_enabled
 
-    def due_for_range_binding(self, int index, list varied):
+    def nodes_due_for_range_binding(self, int index, list varied):
         """Nodes whose readers are bound for ranges that last, where the loop ran often enough. For others it is looked at
         again."""
         cdef LoopState *loop = self.s.loops + index
@@ -121,7 +121,7 @@ cdef class CopyElision:
             back_off(turn, loop.boundaries)
         return positions
 
-    def is_worth_it(self, int pc, set members):
+    def is_worth_eliding(self, int pc, set members):
         """Might all who read a copy read its source, and gain by that?"""
         readers = self.readers_of(pc)
         # What lies apart is slower to read: once, it takes no longer than the copy.
@@ -132,7 +132,7 @@ cdef class CopyElision:
     def readers_of(self, int pc):
         return sorted({reader for slot in self.memory.plan.code[pc].outputs for reader in self.memory.consumers[slot]})
 
-    def elide(self, int pc):
+    def elide_copy(self, int pc):
         """Bind all who read what a node gives to what it is a copy of, if that is possible."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
@@ -150,7 +150,7 @@ cdef class CopyElision:
             if optimizer_node(self.s, reader).varying == NULL:
                 if n.elided:
                     continue
-                bound = self.readers.bind(reader, pc)
+                bound = self.readers.bind_to_source(reader, pc)
             elif self.readers.reads_sources(reader, self.memory.plan.code[pc].outputs):
                 continue
             else:
@@ -161,7 +161,7 @@ cdef class CopyElision:
             bindings.append((reader, bound))
         for reader, bound in bindings:
             if optimizer_node(self.s, reader).varying == NULL:
-                self.readers.install(reader, bound)
+                self.readers.install_binding(reader, bound)
             else:
                 self.readers.install_for_range(reader, bound)
         if n.elided:
@@ -299,7 +299,7 @@ cdef class CopyElision:
         if status == PREVIOUS_ITERATION:
             shift_body_iteration(self.s, loop, 1)
         # The extent may be another since it ran: the execution was taken elsewhere.
-        failed = n.varying != NULL and not self.binder.range_bindings.adapt(pc)
+        failed = n.varying != NULL and not self.binder.range_bindings.adapt_to_extent(pc)
         failed = failed or not n.elided or run_elided(self.s, n)
         if status == PREVIOUS_ITERATION:
             shift_body_iteration(self.s, loop, 0)
@@ -342,7 +342,7 @@ cdef class CopyElision:
         restore_copies(self.s, optimizer_node(self.s, pc))
         self.s.generation += 1
 
-    cdef int stop_eliding_for(self, members) except -1:
+    cdef int stop_eliding_inputs_of(self, members) except -1:
         """Nodes run in a group: what they read is written, if not by themselves."""
         cdef int pc, slot
         for pc in members:
@@ -372,7 +372,7 @@ cdef class CopyElision:
             if slot < self.memory.nslots and self.s.writer[slot] >= 0:
                 self.copy(self.s.writer[slot])
 
-    cdef int forget(self) except -1:
+    cdef int discard_values(self) except -1:
         """The execution is elsewhere now, with the values that slots had there."""
         cdef int pc
         self.shown_iterations.clear()
@@ -407,7 +407,7 @@ def is_contiguous(view):
 def externally_used_slots(plan):
     """Slots that something other than a node reads, and those that a boundary writes where they are."""
     last_values = [last.source for loop in plan.loops for last in loop.last_values]
-    return {*non_node_readers(plan), *last_values, *condition_prologue_slots(plan)}
+    return {*slots_read_outside_nodes(plan), *last_values, *condition_prologue_slots(plan)}
 
 
 def condition_prologue_slots(plan):
@@ -415,7 +415,7 @@ def condition_prologue_slots(plan):
     return {slot for loop in plan.loops for i in plan.code[loop.top:loop.head] for slot in i.outputs}
 
 
-def branch_positions_of(plan):
+def positions_in_branches(plan):
     """Positions of what does not run in each iteration."""
     positions = set()
     for pc, instruction in enumerate(plan.code):

@@ -15,9 +15,9 @@ cdef class ViewReaders:
     cdef dict range_attempts              # and readers -> how they are bound through all of them, None: they cannot be
 
     cdef bint reads_sources(self, int reader, outputs) except -1
-    cdef object bind(self, int reader, int pc)
-    cdef int install(self, int reader, object found) except -1
+    cdef object bind_to_source(self, int reader, int pc)
+    cdef int install_binding(self, int reader, object found) except -1
     cdef object bind_for_range(self, int reader, int pc)
-    cdef object input_at(self, VaryingBinding *v, int slot, object number)
+    cdef object range_input_descriptor(self, VaryingBinding *v, int slot, object number)
     cdef int install_for_range(self, int reader, object found) except -1
     cdef list of(self, int slot)

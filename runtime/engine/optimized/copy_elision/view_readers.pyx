@@ -37,7 +37,7 @@ cdef class ViewReaders:
                 return False
         return True
 
-    cdef object bind(self, int reader, int pc):
+    cdef object bind_to_source(self, int reader, int pc):
         """A reader bound to the source of one more copy: (what it reads, Bound); None where it cannot be."""
         cdef int slot
         if optimizer_node(self.s, pc).varying != NULL:
@@ -60,9 +60,9 @@ cdef class ViewReaders:
                 return None
         return seen, bound
 
-    cdef int install(self, int reader, object binding) except -1:
+    cdef int install_binding(self, int reader, object binding) except -1:
         seen, bound = binding
-        self.binder.install(reader, self.memory.plan.code[reader], bound)
+        self.binder.install_binding(reader, self.memory.plan.code[reader], bound)
         self.binder.views[reader] = bound.views
         optimizer_node(self.s, reader).through = 1
         self.seen[reader] = seen
@@ -73,15 +73,15 @@ cdef class ViewReaders:
         """The same for one that follows an extent: bound for a range, to the sources of all copies that may be elided or,
         where that cannot be, of this one more."""
         if reader not in self.range_attempts:
-            self.range_attempts[reader] = self.bind_through_all(reader, self.candidates)
+            self.range_attempts[reader] = self.bind_to_all_sources(reader, self.candidates)
         if self.range_attempts[reader] is None and self.candidates.intersection(self.writers_of(reader)) != {pc}:
-            return self.bind_through_all(reader, {pc})
+            return self.bind_to_all_sources(reader, {pc})
         return self.range_attempts[reader]
 
     def writers_of(self, int reader):
         return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
 
-    def bind_through_all(self, int reader, set candidates):
+    def bind_to_all_sources(self, int reader, set candidates):
         cdef VaryingBinding *v = optimizer_node(self.s, reader).varying
         cdef int slot, leading = -1
         instruction = self.memory.plan.code[reader]
@@ -91,7 +91,7 @@ cdef class ViewReaders:
             if slot < 0:
                 inputs.append(None)
                 continue
-            descriptor = self.input_at(v, slot, SymbolicExtent(span))
+            descriptor = self.range_input_descriptor(v, slot, SymbolicExtent(span))
             if descriptor is None:
                 return None
             inputs.append(descriptor)
@@ -101,8 +101,8 @@ cdef class ViewReaders:
                 seen[slot] = self.view_of(self.s.writer[slot], slot, descriptor.shape, rests, candidates)
                 if seen[slot] is None:
                     return None
-        growth_target = self.binder.range_bindings.growth_target(instruction, inputs)
-        bound = bind_with_views(instruction.op, inputs, seen, growth_target)
+        append_target = self.binder.range_bindings.append_target(instruction, inputs)
+        bound = bind_with_views(instruction.op, inputs, seen, append_target)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         followed = SymbolicExtentMap(span, leading, [None if i is None else i.shape for i in inputs], {}, -1)
@@ -123,7 +123,7 @@ cdef class ViewReaders:
         cdef int writer = self.s.writer[slot]
         return writer >= 0 and (writer in candidates or optimizer_node(self.s, writer).elided)
 
-    cdef object input_at(self, VaryingBinding *v, int slot, object number):
+    cdef object range_input_descriptor(self, VaryingBinding *v, int slot, object number):
         """An input of a node that is bound for a range, where ``number`` is what it follows; None: unknown."""
         cdef VaryingPort *p = NULL
         cdef int k
@@ -157,7 +157,7 @@ cdef class ViewReaders:
             if other < 0:
                 inputs.append(None)
                 continue
-            descriptor = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
+            descriptor = self.binder.input(other) if v == NULL else self.range_input_descriptor(v, other, number)
             if descriptor is None or rests.setdefault(other, (descriptor.shape, descriptor.capacity)) != (descriptor.shape, descriptor.capacity):
                 return None
             inputs.append(descriptor)
@@ -192,12 +192,12 @@ cdef class ViewReaders:
         (followed, bound, appended), inputs, seen, beyond = binding
         if followed.variable.min_valid > n.varying.low:
             n.varying.high = followed.variable.min_valid - 1
-            self.binder.range_bindings.cache_current(reader)
+            self.binder.range_bindings.cache_current_binding(reader)
         else:
             self.binder.range_bindings.arrays.pop((reader, n.varying.key), None)
         instruction = self.memory.plan.code[reader]
         try:
-            self.binder.install(reader, instruction, shape_range_binding.at_current_extent(bound, inputs))
+            self.binder.install_binding(reader, instruction, shape_range_binding.with_current_extents(bound, inputs))
             self.binder.views[reader] = bound.views
             self.binder.range_bindings.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
         except BaseException:

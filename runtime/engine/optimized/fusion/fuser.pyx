@@ -4,7 +4,7 @@ A group does not write its internal results, which only members read. A reader g
 produce it run again by themselves, on the inputs of the iteration. Frequently read results are written.
 """
 
-from .group_region cimport GROUP_MATERIALIZED, make_group, group_results, materialize_results, dissolve_group
+from .group_region cimport GROUP_MATERIALIZED, make_group, internal_results_state, materialize_results, dissolve_group
 from ...baseline.memory cimport Memory
 from ...baseline.arena cimport arena_free_tree
 from ...baseline.backoff cimport MATERIALIZE_LIMIT
@@ -54,7 +54,7 @@ cdef class Fuser:
         """Let groups run, or their nodes one by one; existing groups are kept."""
         cdef FusedGroup *g
         self.show()
-        self.copy_elision.stop_eliding_for(set() if enabled else self.copy_elision.elided)
+        self.copy_elision.stop_eliding_inputs_of(set() if enabled else self.copy_elision.elided)
         fast(self.s).fusion_enabled = enabled
         for group in self.groups:
             g = group_of(self.s, group)
@@ -72,10 +72,10 @@ cdef class Fuser:
         cdef FusedGroup *g
         cdef bint fuse_main_graph = outputs_only and fast(self.s).fusion_enabled
         if fuse_main_graph and self.main_graph_generation != self.s.generation:
-            if self.has_products or self.has_large(self.main_graph_results, MIN_MAIN_GRAPH_GROUPED_BYTES):
+            if self.has_products or self.has_large_value(self.main_graph_results, MIN_MAIN_GRAPH_GROUPED_BYTES):
                 self.copy_elision.restore_aliases(True)
                 self.look(-1)
-                self.copy_elision.stop_eliding_for(self.members())
+                self.copy_elision.stop_eliding_inputs_of(self.members())
             self.main_graph_generation = self.s.generation
         for group in self.groups:
             g = group_of(self.s, group)
@@ -91,16 +91,16 @@ cdef class Fuser:
     cdef int materialize(self, int slot) except -1:
         """Write a slot that only members of a group read."""
         cdef FusedGroup *g = optimizer_node(self.s, self.internal_slots[slot]).group
-        if group_results(self.s, g) == GROUP_MATERIALIZED:
+        if internal_results_state(self.s, g) == GROUP_MATERIALIZED:
             return 0
         materialize_results(self.s, g)
         self.materialize_counts[slot] = self.materialize_counts.get(slot, 0) + 1
         if self.materialize_counts[slot] == MATERIALIZE_LIMIT:
-            self.replan({slot})
+            self.replan_groups({slot})
 
     cdef bint is_available(self, int slot) except -1:
         """False where a slot that only members of a group read lacks its last value."""
-        return group_results(self.s, optimizer_node(self.s, self.internal_slots[slot]).group) == GROUP_MATERIALIZED
+        return internal_results_state(self.s, optimizer_node(self.s, self.internal_slots[slot]).group) == GROUP_MATERIALIZED
 
     cdef bint is_being_written(self, int slot) except -1:
         """Does a suspended group write a slot?"""
@@ -116,9 +116,9 @@ cdef class Fuser:
         """These slots, and no others, are read at boundaries."""
         added = slots - self.watched
         self.watched = slots
-        self.replan(added)
+        self.replan_groups(added)
 
-    def replan(self, slots):
+    def replan_groups(self, slots):
         """Replace groups that do not write one of the slots, after the next iteration."""
         cdef FusedGroup *g
         self.show()
@@ -139,7 +139,7 @@ cdef class Fuser:
             # HEAD that decides whether an iteration runs is short.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 self.s.code[<int>pc].kind == NATIVE and n.varying == NULL and not n.counts and \
-                not self.has_gaps(instruction) and \
+                not self.has_noncontiguous_input(instruction) and \
                 not (instruction.op.sequences and self.has_sequences(instruction))
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
@@ -154,7 +154,7 @@ cdef class Fuser:
             positions.update(group.members)
         return positions
 
-    def has_gaps(self, instruction):
+    def has_noncontiguous_input(self, instruction):
         """Is an input not contiguous?"""
         return any([slot >= 0 and self.memory.specs.capacity(self.s.slots[<int>slot].spec) is not None
                     for slot in instruction.inputs])
@@ -178,7 +178,7 @@ cdef class Fuser:
         self.planned[run[0]] = key
         # A local import: not needed if all tensors are small and nothing is quantized.
         min_nbytes = MIN_GROUPED_BYTES if self.memory.plan.code[run[0]].inside >= 0 else MIN_MAIN_GRAPH_GROUPED_BYTES
-        large = self.has_large(outputs, min_nbytes)
+        large = self.has_large_value(outputs, min_nbytes)
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
             return
@@ -208,7 +208,7 @@ cdef class Fuser:
             nodes.append(groups.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
                                           instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
-        for group in self.groups_for(nodes, outputs & written, chained, large):
+        for group in self.cached_groups_for(nodes, outputs & written, chained, large):
             g = make_group(self.s, group)
             optimizer_node(self.s, group.first).group = g
             g.loop = self.memory.plan.code[run[0]].inside
@@ -216,7 +216,7 @@ cdef class Fuser:
                 self.internal_slots.update(dict.fromkeys(group.internal_slots, group.first))
             self.groups.append(group)
 
-    def groups_for(self, list nodes, set written, bint chained, bint large):
+    def cached_groups_for(self, list nodes, set written, bint chained, bint large):
         """The groups of a run of nodes. Plans are cached by shapes: a loop whose first iteration has others than the
         rest would plan again in each run."""
         used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
@@ -250,7 +250,7 @@ cdef class Fuser:
                 planned += groups.plan_groups([node for node in nodes if first <= node.pc < end], slots)
         return planned
 
-    def has_large(self, slots, npy_intp min_nbytes):
+    def has_large_value(self, slots, npy_intp min_nbytes):
         return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= min_nbytes for slot in slots])
 
     def is_integer_product(self, instruction):

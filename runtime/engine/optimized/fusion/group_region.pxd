@@ -12,6 +12,6 @@ cdef enum GroupResults:
 
 cdef FusedGroup *make_group(ExecutionState *s, object group) except NULL
 cdef void dissolve_group(ExecutionState *s, FusedGroup *g) noexcept nogil
-cdef int group_results(const ExecutionState *s, const FusedGroup *g) noexcept nogil
+cdef int internal_results_state(const ExecutionState *s, const FusedGroup *g) noexcept nogil
 cdef int materialize_results(ExecutionState *s, FusedGroup *g) noexcept nogil
 cdef void request_grouping(ExecutionState *s, int loop) noexcept nogil

@@ -26,11 +26,11 @@ cdef FusedGroup *make_group(ExecutionState *s, object group) except NULL:
     """Convert a groups.GroupPlan to C."""
     cdef FusedGroup *g = <FusedGroup *>arena_alloc(s.own, 1, sizeof(FusedGroup))
     try:
-        fill(s, g, group)
+        fill_group(s, g, group)
     except BaseException:
         arena_free_tree(g)
         raise
-    g.region.fits, g.region.run, g.region.materialize, g.region.invalidate = can_run_group, run_group, show, forget
+    g.region.fits, g.region.run, g.region.materialize, g.region.invalidate = can_run_group, run_group, show, invalidate_group
     add_region(s.code + g.leader, &g.region)
     optimizer_node(s, g.leader).group = g
     return g
@@ -42,7 +42,7 @@ cdef void dissolve_group(ExecutionState *s, FusedGroup *g) noexcept nogil:
     optimizer_node(s, g.leader).group = NULL
 
 
-cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
+cdef int fill_group(ExecutionState *s, FusedGroup *g, object group) except -1:
     cdef int k, j
     cdef char *own
     g.enabled, g.leader, g.end, g.cost = 1, group.first, group.end, group.cost
@@ -98,7 +98,7 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
 
 
 cdef int fill_calls(FusedGroup *g, Call **calls, list specs, dict place_of, int rows) except -1:
-    """Fill calls like ``NodeBinder.install``, with the group's places as cells. Returns the used rows of ``outer``."""
+    """Fill calls like ``NodeBinder.install_binding``, with the group's places as cells. Returns the used rows of ``outer``."""
     cdef Call *call
     cdef int k, j
     calls[0] = <Call *>arena_alloc(g, len(specs), sizeof(Call))
@@ -196,7 +196,7 @@ cdef int run_blocks(ExecutionState *s, FusedGroup *g) noexcept nogil:
         for k in range(g.ncalls):
             if calls[k].run(calls + k):
                 g.running = 0
-                return REGION_NONE if g.naxes else run_separately(s, g)
+                return REGION_NONE if g.naxes else run_members_separately(s, g)
         d = last
         while d >= 0:
             g.block[d] += 1
@@ -221,7 +221,7 @@ cdef int run_blocks(ExecutionState *s, FusedGroup *g) noexcept nogil:
     return REGION_RAN
 
 
-cdef int run_separately(ExecutionState *s, FusedGroup *g) noexcept nogil:
+cdef int run_members_separately(ExecutionState *s, FusedGroup *g) noexcept nogil:
     """The group's call refuses the present numbers: run its nodes by themselves this time."""
     if run_members(s, g, g.members, g.nmembers) or run_members(s, g, g.after, g.nafter):
         return REGION_NONE
@@ -248,7 +248,7 @@ cdef int is_observed(const ExecutionState *s, const FusedGroup *g) noexcept nogi
     return 0
 
 
-cdef int group_results(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
+cdef int internal_results_state(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
     """State of the internal results, which a group does not write."""
     cdef const LoopState *loop
     if g.last_run < 0:
@@ -267,7 +267,7 @@ cdef int group_results(const ExecutionState *s, const FusedGroup *g) noexcept no
 
 cdef int materialize_results(ExecutionState *s, FusedGroup *g) noexcept nogil:
     """Compute the internal results with their nodes. 0: they are lost."""
-    cdef int is_previous, status = group_results(s, g)
+    cdef int is_previous, status = internal_results_state(s, g)
     cdef int64_t budget = s.budget
     if status == GROUP_MATERIALIZED:
         return 1
@@ -289,7 +289,7 @@ cdef int show(ExecutionState *s, Region *r) noexcept nogil:
     return materialize_results(s, <FusedGroup *>r)
 
 
-cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
+cdef void invalidate_group(ExecutionState *s, Region *r) noexcept nogil:
     """Drop internal results of another iteration, and any suspended run."""
     (<FusedGroup *>r).last_run = -1
     (<FusedGroup *>r).running = 0

@@ -45,7 +45,7 @@ register_symbols({"loopdbg_begin": <size_t>&history_begin, "loopdbg_flush": <siz
       "loopdbg_node": <size_t>&scalar_run_node, "loopdbg_note": <size_t>&history_write_tensor})
 
 
-cdef dict operations():
+cdef dict operation_table():
     """Opcode -> its operation."""
     cdef const scalar_operation *row
     cdef int k
@@ -92,12 +92,12 @@ cdef dict offsets():
 cdef object cached_layout = None
 
 
-cdef object layout():
+cdef object program_layout():
     """The properties common to all programs."""
     global cached_layout
     if cached_layout is None:
         cached_layout = ProgramLayout(
-            operations(),
+            operation_table(),
             {"CALL": OP_CALL, "LOAD": OP_LOAD, "BRANCH": OP_BRANCH, "JUMP": OP_JUMP, "ENTER": OP_ENTER, "NEXT": OP_NEXT,
              "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF, "EACH": OP_EACH, "NODE": OP_NODE, "ANY": OP_ANY,
              "BLOCK": OP_BLOCK},
@@ -110,7 +110,7 @@ cdef object layout():
     return cached_layout
 
 
-cdef list pairs(const scalar_move *moves, int count, dict numbers):
+cdef list register_pairs(const scalar_move *moves, int count, dict numbers):
     """Moves of whole registers: the first of several moves of 8 bytes represents all."""
     return [(numbers[moves[k].source], numbers[moves[k].to]) for k in range(count) if moves[k].to in numbers]
 
@@ -122,8 +122,8 @@ cdef dict describe_loop(const scalar_loop *loop, dict numbers):
         "cond_in": numbers[loop.cond_in], "iteration": numbers[loop.iteration], "trip_wide": bool(loop.trip_wide),
         "iteration_wide": bool(loop.iteration_wide), "negative": loop.negative, "fixed_trips": loop.fixed_trips,
         "counted": bool(loop.counted), "recorders": loop.nrecorders, "history": loop.history != NULL,
-        "init": pairs(loop.init, loop.ninit, numbers), "moves": pairs(loop.moves, loop.nmoves, numbers),
-        "outs": pairs(loop.outs, loop.nouts, numbers),
+        "init": register_pairs(loop.init, loop.ninit, numbers), "moves": register_pairs(loop.moves, loop.nmoves, numbers),
+        "outs": register_pairs(loop.outs, loop.nouts, numbers),
         "scans": [(numbers[loop.scans[k].source], loop.scans[k].nbytes) for k in range(loop.nscans)],
         "slices": [(numbers[loop.slices[k].to], loop.slices[k].nbytes) for k in range(loop.nslices)],
         "recorded": sorted({numbers[loop.recorders[k].source[j]] for k in range(loop.nrecorders)
@@ -147,7 +147,7 @@ cdef dict constants(Program *program, object plan):
     return registers
 
 
-cdef tuple element_places(const scalar_elementwise *each, Program *program, dict numbers):
+cdef tuple elementwise_operands(const scalar_elementwise *each, Program *program, dict numbers):
     """(opcode, for each argument its register and the byte offsets of its elements there)"""
     cdef int j
     arguments = []
@@ -168,7 +168,7 @@ cdef tuple describe_node(const scalar_node *node, dict numbers):
             node.cost, order)
 
 
-cdef object describe(Program *program, object plan):
+cdef object describe_program(Program *program, object plan):
     """Everything constant in a program."""
     cdef scalar_program *core = &program.core
     cdef scalar_instruction *ins
@@ -191,19 +191,19 @@ cdef object describe(Program *program, object plan):
          for k in range(program.nloads)],
         [describe_loop(core.loops + k, numbers) for k in range(program.nloops)],
         constants(program, plan),
-        [element_places(core.elementwise_operations + k, program, numbers) for k in range(program.neaches)],
+        [elementwise_operands(core.elementwise_operations + k, program, numbers) for k in range(program.neaches)],
         [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
         [AnyTest(core.any_tests[k].type, core.any_tests[k].relation, numbers[core.any_tests[k].a],
                  numbers[core.any_tests[k].b], bool(core.any_tests[k].is_scalar), core.any_tests[k].n)
          for k in range(program.nany)],
         [program.values[k].offset for k in range(program.nregisters)],
-        layout(),
+        program_layout(),
     )
 
 
 cdef object compile_job_for(Program *program, object plan):
     """The job that compiles a program."""
-    description = describe(program, plan)
+    description = describe_program(program, plan)
     def lower():
         from ....compiler.codegen import lower  # late: a first run may compile nothing
 

@@ -9,8 +9,8 @@ cdef class ElementAccess:
     cdef readonly list places        # of each of them: byte offsets of the elements in the argument's memory
 
 cdef int operation_of(const Call *call) noexcept nogil
-cdef ElementAccess elements_of(const Call *call)
-cdef tuple product_offsets(Call *call)
-cdef tuple search_offsets(Call *call, int size)
-cdef tuple fold_offsets(const Call *begin, const Call *call)
+cdef ElementAccess elements_of_call(const Call *call)
+cdef tuple matrix_product_offsets(Call *call)
+cdef tuple extremum_search_offsets(Call *call, int size)
+cdef tuple reduction_offsets(const Call *begin, const Call *call)
 cdef ElementAccess gather_access(const Call *call, bytes indices)

@@ -45,7 +45,7 @@ cdef int64_t step_count(const Call *call) noexcept:
     return n
 
 
-cdef ElementAccess elements_of(const Call *call):
+cdef ElementAccess elements_of_call(const Call *call):
     """The elements of a call with a listed operation; None for others, or if a result is also an operand."""
     cdef ElementAccess access = ElementAccess.__new__(ElementAccess)
     cdef int last = call.nargs - 1
@@ -84,7 +84,7 @@ cdef ElementAccess gather_access(const Call *call, bytes indices):
     return access if is_aligned(access) else None
 
 
-cdef tuple product_offsets(Call *call):
+cdef tuple matrix_product_offsets(Call *call):
     """Offsets of the numbers in a matrix product: of a and b, for each summand a list with one per element of the
     result; and of the result."""
     # dims: batch, m, k, n; steps: of the batch for each argument, then rows and columns of a, b and the result
@@ -95,7 +95,7 @@ cdef tuple product_offsets(Call *call):
     return a, b, [call.offset[2] + r * s[7] + c * s[8] for r, c in elements]
 
 
-cdef tuple search_offsets(Call *call, int size):
+cdef tuple extremum_search_offsets(Call *call, int size):
     """Offsets of the numbers that a search for extremes reads: for each position in its rows a list with one per
     result; and the number of results."""
     # extra: type character, outer, axis length, inner, is max, is last
@@ -105,11 +105,11 @@ cdef tuple search_offsets(Call *call, int size):
     return x, len(results)
 
 
-cdef tuple fold_offsets(const Call *begin, const Call *call):
+cdef tuple reduction_offsets(const Call *begin, const Call *call):
     """How a copy followed by a fold accumulates numbers into results: the opcode, the number of leading ones that are
     summed separately (0: none), the element size, offsets of the initial values, for each number a list with one offset
     per result, and offsets of the results. None for other calls."""
-    cdef ElementAccess copy = elements_of(begin)
+    cdef ElementAccess copy = elements_of_call(begin)
     cdef int op = abs(call.operation) - 1
     cdef bint inner = call.steps[2] == 0
     if copy is None or op < 0 or call.nargs != 3 or begin.cell[1] != call.cell[2] or call.cell[0] != call.cell[2] or \

@@ -25,7 +25,7 @@ cdef class NodeTranslator:
     cdef dict boundary_registers                # slot -> register at the next boundary, while predicates are translated
 
     cdef int slot(self, int k) except -1
-    cdef int optional_slot(self, int k) except -2
+    cdef int optional_slot_register(self, int k) except -2
     cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1
     cdef list moves(self, int source, int target)
     cdef int slot_of_cell(self, char **cell) except -2
@@ -36,15 +36,15 @@ cdef class NodeTranslator:
     cdef bytes indices(self, Call *call)
     cdef Py_ssize_t port_bytes(self, Call *call, int j) except -2
     cdef bint is_number(self, Call *call, int j) except -1
-    cdef bint is_number_call(self, Call *call) except -1
-    cdef bint is_load(self, Call *call) except -1
+    cdef bint has_scalar_arguments(self, Call *call) except -1
+    cdef bint is_invariant_gather(self, Call *call) except -1
     cdef int load(self, int pc, Call *call, int index, int result) except -1
-    cdef bint is_any(self, Call *call) except -1
-    cdef int number_call(self, int pc, Call *call, list registers) except -1
-    cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1
+    cdef bint is_any_test(self, Call *call) except -1
+    cdef int emit_scalar_call(self, int pc, Call *call, list registers) except -1
+    cdef int emit_elementwise(self, int pc, Call *call, ElementAccess e, list registers) except -1
     cdef object search(self, Call *call, Call *last, int j)
-    cdef object top(self, Call *calls)
+    cdef object top_one_search(self, Call *calls)
     cdef object fold(self, Call *calls)
-    cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1
+    cdef int emit_kernel_node(self, int pc, Instr *ins, char **answer) except -1
     cdef list results(self, int pc, char **answer)
     cdef int place(self, Call *call, int j, char **answer) except -2

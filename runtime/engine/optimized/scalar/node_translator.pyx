@@ -7,7 +7,7 @@ kernels on registers, which gives the same bits.
 from ....kernels.call cimport Call
 from ....kernels.loop_nest cimport has_fma, is_gather, is_arg_reduction, is_scalar_call, is_small_product, is_self_contained
 from ...baseline.state cimport *
-from .element_access cimport ElementAccess, elements_of, fold_offsets, gather_access, product_offsets, search_offsets
+from .element_access cimport ElementAccess, elements_of_call, reduction_offsets, gather_access, matrix_product_offsets, extremum_search_offsets
 from .program_structs cimport *
 
 # Limit for all registers of a program.
@@ -62,7 +62,7 @@ cdef class NodeTranslator:
             raise NotScalar
         return self.register(("slot", k), k, 0, slot.nbytes, True)
 
-    cdef int optional_slot(self, int k) except -2:
+    cdef int optional_slot_register(self, int k) except -2:
         return -1 if k < 0 else self.slot(k)
 
     cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1:
@@ -119,17 +119,17 @@ cdef class NodeTranslator:
         products = {}       # call -> its order
         for k in range(ins.ncalls):
             if is_inline_product(ins.calls + k):
-                places = product_offsets(ins.calls + k)
+                places = matrix_product_offsets(ins.calls + k)
                 for j in range(3):
                     cell = <size_t>ins.calls[k].cell[j]
                     temps[cell] = max(temps.get(cell, 0), 4 + max(flat_offsets(places[j])))
                 if all([self.port_bytes(ins.calls + k, j) <= REGISTER_BYTES and
                         temps[<size_t>ins.calls[k].cell[j]] <= REGISTER_BYTES for j in range(3)]):
                     products[k] = places
-        tests = {k for k in range(ins.ncalls) if self.is_any(ins.calls + k)}
-        if not all([elements[k] is not None or k in products or k in tests or self.is_number_call(ins.calls + k) or
-                    self.is_load(ins.calls + k) for k in range(ins.ncalls)]):
-            return self.kernel_node(pc, ins, answer)
+        tests = {k for k in range(ins.ncalls) if self.is_any_test(ins.calls + k)}
+        if not all([elements[k] is not None or k in products or k in tests or self.has_scalar_arguments(ins.calls + k) or
+                    self.is_invariant_gather(ins.calls + k) for k in range(ins.ncalls)]):
+            return self.emit_kernel_node(pc, ins, answer)
         for k in tests:
             for j in range(ins.calls[k].nargs - 1):
                 cell = <size_t>ins.calls[k].cell[<int>j]
@@ -146,13 +146,13 @@ cdef class NodeTranslator:
                                    ("product", (has_fma(),), *zip(registers, products[k]))))
                 self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
             elif k in tests:
-                self.test_any(pc, <size_t>(ins.calls + k), registers)
+                self.emit_any_test(pc, <size_t>(ins.calls + k), registers)
             elif e is not None:
-                self.operate(pc, ins.calls + k, e, registers)
+                self.emit_elementwise(pc, ins.calls + k, e, registers)
             elif is_gather(ins.calls + k):
                 self.load(pc, ins.calls + k, registers[0], registers[1])
             else:
-                self.number_call(pc, ins.calls + k, registers)
+                self.emit_scalar_call(pc, ins.calls + k, registers)
 
     cdef list arguments(self, Call *call, ElementAccess e):
         """The indices of a call's register arguments."""
@@ -160,7 +160,7 @@ cdef class NodeTranslator:
 
     cdef ElementAccess elements(self, Call *call):
         """The elements of an operation on registers; None for other calls."""
-        cdef ElementAccess e = gather_access(call, self.indices(call)) if is_gather(call) else elements_of(call)
+        cdef ElementAccess e = gather_access(call, self.indices(call)) if is_gather(call) else elements_of_call(call)
         cdef Py_ssize_t nbytes
         if e is None:
             return None
@@ -188,10 +188,10 @@ cdef class NodeTranslator:
         """Does an argument fill a register of at most 8 bytes?"""
         return not call.offset[j] and self.port_bytes(call, j) <= 8
 
-    cdef bint is_number_call(self, Call *call) except -1:
+    cdef bint has_scalar_arguments(self, Call *call) except -1:
         return is_scalar_call(call) and all([self.is_number(call, j) for j in range(call.nargs)])
 
-    cdef bint is_load(self, Call *call) except -1:
+    cdef bint is_invariant_gather(self, Call *call) except -1:
         """Is it a Gather of one part of a tensor that the loop does not write?"""
         # extra: outer count, axis length, block bytes, number of indices, bytes of an index
         return is_gather(call) and call.extra[0] == 1 and call.extra[3] == 1 and self.is_number(call, 1) and \
@@ -205,7 +205,7 @@ cdef class NodeTranslator:
         self.loads.append((source, call.offset[0], call.extra[2], call.extra[1], base, index, call.extra[4] == 8))
         self.emit(pc, OP_LOAD, d=result, a=len(self.loads) - 1)
 
-    cdef bint is_any(self, Call *call) except -1:
+    cdef bint is_any_test(self, Call *call) except -1:
         """Is it a test of any element, of values that fill registers?"""
         from ....kernels.bindings.data_movement import ROUTINES
 
@@ -213,20 +213,20 @@ cdef class NodeTranslator:
             not call.offset[j] and self.port_bytes(call, j) <= REGISTER_BYTES for j in range(call.nargs)]) and \
             call.extra[3] * ANY_SIZES[call.extra[0]] <= REGISTER_BYTES
 
-    def test_any(self, int pc, size_t address, list registers):
-        from ....kernels.bindings.data_movement import any_function
+    def emit_any_test(self, int pc, size_t address, list registers):
+        from ....kernels.bindings.data_movement import any_function_address
 
         cdef Call *call = <Call *>address
         parameters = call.extra[0], call.extra[1], call.extra[2]
         operands = registers[0], registers[len(registers) - 2]
-        self.any_tests.append((any_function(*parameters), *parameters, *operands, call.extra[3]))
+        self.any_tests.append((any_function_address(*parameters), *parameters, *operands, call.extra[3]))
         self.emit(pc, OP_ANY, d=registers[len(registers) - 1], a=len(self.any_tests) - 1)
 
-    cdef int number_call(self, int pc, Call *call, list registers) except -1:
+    cdef int emit_scalar_call(self, int pc, Call *call, list registers) except -1:
         self.calls.append((<size_t>call.loop, <size_t>call.data, registers, [call.steps[j] for j in range(call.nargs)]))
         self.emit(pc, OP_CALL, a=len(self.calls) - 1)
 
-    cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1:
+    cdef int emit_elementwise(self, int pc, Call *call, ElementAccess e, list registers) except -1:
         """Emit an operation on whole registers, or on elements in them."""
         is_whole = all([places == [0] and self.port_bytes(call, j) in (-1, size)
                     for j, size, places in zip(e.arguments, e.sizes, e.places)])
@@ -239,7 +239,7 @@ cdef class NodeTranslator:
         self.elementwise_operations.append((e.op, registers, places, 0 if is_gather(call) else <size_t>call))
         self.emit(pc, OP_EACH, a=len(self.elementwise_operations) - 1)
 
-    cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1:
+    cdef int emit_kernel_node(self, int pc, Instr *ins, char **answer) except -1:
         """Run a node by its kernels. Arguments without a register stay in place: temps, and unwritten slots."""
         cdef int k
         registers, results = [], [self.slot(slot) for slot in self.results(pc, answer)]
@@ -253,7 +253,7 @@ cdef class NodeTranslator:
         if ins.ncalls == 1 and is_arg_reduction(ins.calls):
             order = self.search(ins.calls, ins.calls, 1)
         elif ins.ncalls == 2:
-            order = self.top(ins.calls) if is_arg_reduction(ins.calls) else self.fold(ins.calls)
+            order = self.top_one_search(ins.calls) if is_arg_reduction(ins.calls) else self.fold(ins.calls)
         self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
@@ -264,11 +264,11 @@ cdef class NodeTranslator:
         if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(last, j) < 0 or \
                 call.extra[1] * call.extra[2] * call.extra[3] > MAX_INLINE_PRODUCTS:
             return None
-        x, count = search_offsets(call, kind[1])
+        x, count = extremum_search_offsets(call, kind[1])
         return "search", (kind[0], bool(call.extra[4]), bool(call.extra[5])), (self.argument(call, 0, {}), x), \
             (self.argument(last, j, {}), [last.offset[j] + 8 * k for k in range(count)])
 
-    cdef object top(self, Call *calls):
+    cdef object top_one_search(self, Call *calls):
         """How TopK with k = 1 is done: a search for extremes, whose second call copies them too."""
         from ....kernels.bindings.data_movement import ROUTINES
 
@@ -286,7 +286,7 @@ cdef class NodeTranslator:
     cdef object fold(self, Call *calls):
         """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), register and places of the
         initial values, of the operands and of the result); None: they do not."""
-        cdef tuple fold = fold_offsets(calls, calls + 1)
+        cdef tuple fold = reduction_offsets(calls, calls + 1)
         if fold is None or not 0 <= self.port_bytes(calls + 1, 1) <= REGISTER_BYTES or \
                 self.port_bytes(calls + 1, 2) < 0:
             return None

@@ -1,6 +1,6 @@
 """Builds the parts of a scalar program: a loop's body, with inner loops and Ifs, as instructions over registers.
 
-``build_parts`` takes a loop whose instructions are all bound, and finds whether it can be a program.
+``build_program_parts`` takes a loop whose instructions are all bound, and finds whether it can be a program.
 """
 
 from ...baseline.state cimport *
@@ -119,12 +119,12 @@ cdef class ProgramBuilder(NodeTranslator):
         return {
             "index": index, "parent": parent, "moves": moves, "staged": staged, "before": before, "init": [], "outs": [],
             "records": self.records(index), "notes": self.notes(index),
-            "trip": self.optional_slot(loop.trip_slot) if nested else -1,
+            "trip": self.optional_slot_register(loop.trip_slot) if nested else -1,
             "trip_wide": nested and loop.trip_slot >= 0 and self.s.slots[loop.trip_slot].nbytes == 8,
-            "initial": self.optional_slot(loop.initial_slot) if nested else -1,
+            "initial": self.optional_slot_register(loop.initial_slot) if nested else -1,
             # A condition tested before the iteration belongs to OP_TEST.
-            "cond": self.optional_slot(loop.condition) if loop.top == loop.head else -1,
-            "cond_in": self.optional_slot(loop.condition_input), "iteration": self.optional_slot(loop.iteration),
+            "cond": self.optional_slot_register(loop.condition) if loop.top == loop.head else -1,
+            "cond_in": self.optional_slot_register(loop.condition_input), "iteration": self.optional_slot_register(loop.iteration),
             "scans": [self.scan(loop.scans + k) for k in range(loop.nscans)],
             "slices": [(self.slot(loop.slices[k].inner), self.s.slots[loop.slices[k].inner].nbytes)
                        for k in range(loop.nslices)],
@@ -155,7 +155,7 @@ cdef class ProgramBuilder(NodeTranslator):
             if q.kind == KIND_UNKNOWN:
                 raise NotScalar
             if q.kind != KIND_NONE and not q.steady:
-                cells.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.optional_slot(q.param), k,
+                cells.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.optional_slot_register(q.param), k,
                               self.s.slots[q.result].nbytes // q.itemsize))
         return cells
 
@@ -318,7 +318,7 @@ cdef bint is_candidate(ExecutionState *s, int root, int nslots) noexcept:
     return True
 
 
-cdef object build_parts(ExecutionState *s, object plan, int root):
+cdef object build_program_parts(ExecutionState *s, object plan, int root):
     """The parts of a program for the loop ``root``, as a ``ProgramBuilder``; None: it cannot be one."""
     cdef ProgramBuilder builder
     if not is_candidate(s, root, len(plan.slots)):

@@ -17,7 +17,7 @@ from ...baseline.state cimport *
 from ...history.value_history_structs cimport *
 from ..optimizer_state cimport *
 from ..node_regions cimport add_region, remove_region
-from .program_builder cimport MAX_LOOPS, build_parts
+from .program_builder cimport MAX_LOOPS, build_program_parts
 from .program_structs cimport *
 
 cdef extern from "scalar_interpreter.h" nogil:
@@ -37,17 +37,17 @@ cdef enum:
 cdef Program *make_program(ExecutionState *s, object plan, int root) except? NULL:
     """A program for the loop ``root``, whose instructions are bound; NULL: it cannot be one."""
     cdef Program *program
-    parts = build_parts(s, plan, root)
+    parts = build_program_parts(s, plan, root)
     if parts is None:
         return NULL
     program = <Program *>arena_alloc(s.own, 1, sizeof(Program))
     try:
-        fill(s, program, parts, root)
+        fill_program(s, program, parts, root)
     except BaseException:
         arena_free_tree(program)
         raise
-    program.region.fits, program.region.run = may_enter, run_program
-    program.region.materialize, program.region.invalidate = show, forget
+    program.region.fits, program.region.run = can_enter_program, run_program
+    program.region.materialize, program.region.invalidate = show, discard_suspended
     add_region(s.code + s.loops[root].head, &program.region)
     return program
 
@@ -59,7 +59,7 @@ cdef void drop_program(ExecutionState *s, Program *program) noexcept:
         arena_free_tree(program)
 
 
-cdef scalar_move *moves_of(Program *program, list pairs) except NULL:
+cdef scalar_move *make_moves(Program *program, list pairs) except NULL:
     cdef scalar_move *moves = <scalar_move *>arena_alloc(program, len(pairs), sizeof(scalar_move))
     cdef int k
     for k, (source, target) in enumerate(pairs):
@@ -67,7 +67,7 @@ cdef scalar_move *moves_of(Program *program, list pairs) except NULL:
     return moves
 
 
-cdef int fill(ExecutionState *s, Program *program, object parts, int root) except -1:
+cdef int fill_program(ExecutionState *s, Program *program, object parts, int root) except -1:
     """Convert the parts of a program to C."""
     cdef scalar_program *core = &program.core
     cdef int k, j
@@ -97,7 +97,7 @@ cdef int fill(ExecutionState *s, Program *program, object parts, int root) excep
         core.loads[k].length, core.loads[k].index, core.loads[k].wide = length, index, is_int64
         address = base + offset if slot < 0 else 0
         core.loads[k].base = <const char *><size_t>address
-    fill_eaches(program, parts.elementwise_operations)
+    fill_elementwise_operations(program, parts.elementwise_operations)
     fill_nodes(program, parts.nodes)
     program.nany = len(parts.any_tests)
     core.any_tests = <scalar_any *>arena_alloc(program, program.nany, sizeof(scalar_any))
@@ -123,7 +123,7 @@ cdef int fill(ExecutionState *s, Program *program, object parts, int root) excep
         program.values[k].written = slot in parts.written
 
 
-cdef int fill_eaches(Program *program, list elementwise_operations) except -1:
+cdef int fill_elementwise_operations(Program *program, list elementwise_operations) except -1:
     cdef scalar_elementwise *each
     cdef Call *call
     cdef int k, j
@@ -138,7 +138,7 @@ cdef int fill_eaches(Program *program, list elementwise_operations) except -1:
         if call != NULL and each.n >= MIN_KERNEL_ELEMENTS:
             each.call, each.run = <Call *>arena_alloc(program, 1, sizeof(Call)), elementwise_by_kernel
             copy_call(each.call, call)
-            point_call_at_registers(program, each.call, registers)
+            redirect_call_to_registers(program, each.call, registers)
 
 
 cdef int fill_nodes(Program *program, list nodes) except -1:
@@ -159,10 +159,10 @@ cdef int fill_nodes(Program *program, list nodes) except -1:
         node.calls = <Call *>arena_alloc(program, ncalls, sizeof(Call))
         for j in range(node.ncalls):
             copy_call(node.calls + j, calls + j)
-            point_call_at_registers(program, node.calls + j, registers[j])
+            redirect_call_to_registers(program, node.calls + j, registers[j])
 
 
-cdef int point_call_at_registers(Program *program, Call *call, list registers) except -1:
+cdef int redirect_call_to_registers(Program *program, Call *call, list registers) except -1:
     """Point a call's arguments to registers, except those of -1."""
     cdef char **cells = <char **>arena_alloc(program, call.nargs, sizeof(char *))
     cdef int j, register
@@ -187,9 +187,9 @@ cdef int fill_loop(ExecutionState *s, Program *program, scalar_loop *loop, LoopS
     loop.staged = ports["staged"]
     if ports["before"] is not None:
         loop.before = arena_alloc_ints(program, ports["before"])
-    loop.init, loop.ninit = moves_of(program, ports["init"]), len(ports["init"])
-    loop.moves, loop.nmoves = moves_of(program, ports["moves"]), len(ports["moves"])
-    loop.outs, loop.nouts = moves_of(program, ports["outs"]), len(ports["outs"])
+    loop.init, loop.ninit = make_moves(program, ports["init"]), len(ports["init"])
+    loop.moves, loop.nmoves = make_moves(program, ports["moves"]), len(ports["moves"])
+    loop.outs, loop.nouts = make_moves(program, ports["outs"]), len(ports["outs"])
     loop.nscans, loop.nslices, loop.nrecorders = state.nscans, state.nslices, len(ports["records"])
     loop.scans = <scalar_scan *>arena_alloc(program, loop.nscans, sizeof(scalar_scan))
     for k, (register, nbytes) in enumerate(ports["scans"]):
@@ -214,7 +214,7 @@ cdef int64_t bound(const LoopState *loop) noexcept nogil:
     return loop_iteration_limit(first, loop.endless_at, loop.trip)
 
 
-cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
+cdef int can_enter_program(ExecutionState *s, Region *r) noexcept nogil:
     """May a loop's program run from the loop's head? Not if it is outdated."""
     cdef Program *program = <Program *>r
     cdef scalar_loop *root = program.core.loops
@@ -234,7 +234,7 @@ cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
     for k in range(program.nfixed):
         if memcmp(s.slots[program.fixed[k].slot].data, program.fixed[k].data, program.fixed[k].nbytes):
             return 0        # the user edited it
-    if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
+    if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_restore_previous_values(s, loop)):
         return 0
     for k in range(root.nnotes):
         note = root.notes + k
@@ -252,7 +252,7 @@ cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
 cdef int run_program(ExecutionState *s, Region *r) noexcept nogil:
     """Enter a program, or resume the suspended one."""
     if s.suspended != r:
-        enter(s, <Program *>r)
+        enter_program(s, <Program *>r)
     return continue_program(s, <Program *>r)
 
 
@@ -263,13 +263,13 @@ cdef int show(ExecutionState *s, Region *r) noexcept nogil:
     return 1
 
 
-cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
+cdef void discard_suspended(ExecutionState *s, Region *r) noexcept nogil:
     """Discard the values of a suspended program."""
     if s.suspended == r:
         s.suspended = NULL
 
 
-cdef void enter(ExecutionState *s, Program *program) noexcept nogil:
+cdef void enter_program(ExecutionState *s, Program *program) noexcept nogil:
     """Load the present values into a program's registers."""
     cdef scalar_program *core = &program.core
     cdef scalar_loop *root = core.loops
@@ -368,7 +368,7 @@ cdef void leave_program(ExecutionState *s, Program *program, int status) noexcep
             restore_previous_values(s, program)     # the engine completes its test, the last code
         s.pc = program.positions[core.at_insn]
     elif status == SCALAR_AT_NEXT:
-        s.pc = next_instruction_of(s, core.loops[core.at_loop].index)
+        s.pc = position_of_next(s, core.loops[core.at_loop].index)
     elif status == SCALAR_AT_TEST:
         restore_previous_values(s, program)
         s.pc = s.loops[root.index].head
@@ -379,7 +379,7 @@ cdef void leave_program(ExecutionState *s, Program *program, int status) noexcep
         s.pc = loop.head
 
 
-cdef int can_show_previous(ExecutionState *s, LoopState *loop) noexcept nogil:
+cdef int can_restore_previous_values(ExecutionState *s, LoopState *loop) noexcept nogil:
     """Are there buffers for ``restore_previous_values``? A boundary that the engine crosses allocates them."""
     cdef BackEdgeState *e
     cdef int k
@@ -408,6 +408,6 @@ cdef void restore_previous_values(ExecutionState *s, Program *program) noexcept 
         memcpy(previous_value_slot(s, e).data, program.core.registers + root.before[k], param.nbytes)
 
 
-cdef int next_instruction_of(ExecutionState *s, int index) noexcept nogil:
+cdef int position_of_next(ExecutionState *s, int index) noexcept nogil:
     """The NEXT of a loop: the instruction before its EXIT."""
     return s.loops[index].exit - 1

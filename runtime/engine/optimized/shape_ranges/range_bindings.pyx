@@ -1,7 +1,7 @@
 """Nodes whose inputs vary in one extent: bound once for a range of it, with memory that grows.
 
 When a node first meets other shapes than before, it is bound for shapes with a symbolic extent (symbolic_extents.py).
-If all numbers of its calls follow from that one, ``update_calls`` changes them from then on, without Python. Bindings
+If all numbers of its calls follow from that one, ``update_call_extents`` changes them from then on, without Python. Bindings
 for other ranges are cached: a loop that is entered again starts small again.
 
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
@@ -26,7 +26,7 @@ from ...baseline.memory cimport Memory
 from ...baseline.arena cimport arena_free_tree, arena_alloc
 from ...baseline.spec_table cimport extent_of, spec_of
 from ...baseline.state cimport *
-from ..node_regions cimport port_bytes, update_calls, add_node_region, free_binding_cache, has_capacity, cache_binding, select_binding, set_result_extent, \
+from ..node_regions cimport port_bytes, update_call_extents, add_node_region, free_binding_cache, check_result_capacity, cache_binding, select_binding, set_result_extent, \
     dynamic_result_of
 from ..optimizer_state cimport *
 
@@ -60,7 +60,7 @@ cdef class RangeBindings:
         plan = memory.plan
         self.last_bound = [None] * memory.ncode
         self.appends, self.arrays, self.keys = {}, {}, 0
-        self.carriers, self.branches, self.outputs_only = append_edges(plan), branch_result_sources(plan), False
+        self.carriers, self.branches, self.outputs_only = in_place_append_edges(plan), branch_result_sources(plan), False
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
@@ -76,7 +76,7 @@ cdef class RangeBindings:
         numbers = {}
         for k, old in previous[2].items():
             if inputs[k].known is None:
-                numbers[k] = old, current_integers(inputs[k])
+                numbers[k] = old, input_integers(inputs[k])
         symbolic = infer_symbolic_extents(previous[1], shapes, numbers)
         if symbolic is None:
             return None
@@ -92,12 +92,12 @@ cdef class RangeBindings:
             descriptors.append(i)
         symbolic.capacities = [None if i is None else i.capacity for i in descriptors]
         try:
-            bound = bind_with_capacity(instruction.op, descriptors, self.growth_target(instruction, descriptors))
+            bound = bind_with_capacity(instruction.op, descriptors, self.append_target(instruction, descriptors))
         except REFUSAL_ERRORS:
             return None     # binding for fixed shapes reports the error
         return self.as_range_binding(instruction, symbolic, descriptors, bound)
 
-    cdef object growth_target(self, object instruction, list descriptors):
+    cdef object append_target(self, object instruction, list descriptors):
         """Where a growing value continues with spare capacity: the slot that it appends to, and the capacity; None: it
         does not."""
         cdef int axis
@@ -154,24 +154,24 @@ cdef class RangeBindings:
         for k, spec in enumerate(bound.calls):
             call = ins.calls + n.counts + k
             for j, value in enumerate(spec.dims):
-                self.number(numbers, <size_t>&call.dims[j], value)
+                self.add_symbolic_number(numbers, <size_t>&call.dims[j], value)
             for j, value in enumerate(spec.steps):
-                self.number(numbers, <size_t>&call.steps[j], value)
+                self.add_symbolic_number(numbers, <size_t>&call.steps[j], value)
             for j, value in enumerate(spec.extra):
-                self.number(numbers, <size_t>&call.extra[j], value)
+                self.add_symbolic_number(numbers, <size_t>&call.extra[j], value)
             for j, buffer in enumerate(spec.buffers):
-                self.number(numbers, <size_t>&call.offset[j], buffer.offset)
+                self.add_symbolic_number(numbers, <size_t>&call.offset[j], buffer.offset)
             for j, value in enumerate([value for row in spec.outer for value in row]):
-                self.number(numbers, <size_t>&call.outer[j], value)
+                self.add_symbolic_number(numbers, <size_t>&call.outer[j], value)
         for k, temp in enumerate(bound.temps):
             if isinstance(temp, VaryingIntegers):
                 for j, value in enumerate(temp.numbers):
-                    self.number(numbers, <size_t>ins.cells[k] + 8 * j, value)
+                    self.add_symbolic_number(numbers, <size_t>ins.cells[k] + 8 * j, value)
         for k, guard in enumerate(bound.guards.values()):
             if isinstance(guard, tuple) and guard:
                 width = ins.guards[k].nbytes // len(guard)
                 for j, value in enumerate(guard):
-                    self.number(numbers, <size_t>ins.guards[k].expected + width * j, value, width == 4)
+                    self.add_symbolic_number(numbers, <size_t>ins.guards[k].expected + width * j, value, width == 4)
         v.cost_base, v.cost_slope = current_extent(bound.cost), 0
         if type(bound.cost) is SymbolicExtent:
             v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
@@ -181,7 +181,7 @@ cdef class RangeBindings:
         slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
         outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
         for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, DynamicExtentBuffer)]):
-            self.number(numbers, <size_t>&dynamic_result_of(ins, k).max_nbytes, out.size * out.dtype.itemsize)
+            self.add_symbolic_number(numbers, <size_t>&dynamic_result_of(ins, k).max_nbytes, out.size * out.dtype.itemsize)
         v.numbers = <VaryingNumber *>arena_alloc(v, len(numbers), sizeof(VaryingNumber))
         v.temps = <VaryingTemp *>arena_alloc(v, len(temps), sizeof(VaryingTemp))
         v.inputs = <VaryingPort *>arena_alloc(v, len(slots) + len(sources), sizeof(VaryingPort))
@@ -196,12 +196,12 @@ cdef class RangeBindings:
             v.temps[k].base, v.temps[k].slope, v.temps[k].capacity = size.base, size.slope, size.current
         v.ntemps = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            self.input_port(v.inputs + k, slot, symbolic.shapes[j], symbolic.capacities[j])
+            self.fill_input_port(v.inputs + k, slot, symbolic.shapes[j], symbolic.capacities[j])
             if slot == instruction.inputs[symbolic.lead_input]:
                 v.leading = k
             v.inputs[k].seen = slot in seen
         for k, (slot, (shape, capacity)) in enumerate(sources.items(), len(slots)):
-            self.input_port(v.inputs + k, slot, shape, capacity)
+            self.fill_input_port(v.inputs + k, slot, shape, capacity)
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(sources), symbolic.lead_element
         v.copies, v.through = shape_range_binding.is_pure_copy(bound), len(seen) > 0
@@ -221,11 +221,11 @@ cdef class RangeBindings:
         ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
         add_node_region(self.s, n)
 
-    cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
+    cdef int add_symbolic_number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
         if type(value) is SymbolicExtent:
             numbers.append((where, value.base, value.slope, narrow))
 
-    cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1:
+    cdef int fill_input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1:
         # A binding made at a boundary is for the previous iteration: the slot may hold another shape now.
         return self.port(p, slot, shape, self.memory.specs.kind(self.s.slots[slot].spec)[0], capacity)
 
@@ -253,11 +253,11 @@ cdef class RangeBindings:
         cdef DynamicResult *dynamic = <DynamicResult *>arena_alloc(ins.calls, 1, sizeof(DynamicResult))
         dynamic.state, dynamic.slot, dynamic.max_nbytes = self.s, slot, current_extent(out.size) * out.dtype.itemsize
         dynamic.family = self.memory.specs.family(out.dtype, tuple([current_extent(e) for e in out.shape]), out.axis)
-        check.run, finish.run = has_capacity, set_result_extent
+        check.run, finish.run = check_result_capacity, set_result_extent
         check.data = finish.data = dynamic
         finish.nargs, finish.cell[0] = 1, &ins.cells[<int>out.count]
 
-    cdef int reserve(self, int pc) except -1:
+    cdef int allocate_maximum_results(self, int pc) except -1:
         """Allocate results of dynamic length with their maximum size; 0: nothing to do."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef DynamicResult *dynamic
@@ -279,13 +279,13 @@ cdef class RangeBindings:
             changed = 1
         return changed
 
-    cdef int remember_integers(self, int pc, list inputs, object positions) except -1:
+    cdef int remember_input_integers(self, int pc, list inputs, object positions) except -1:
         """Remember the integers that a binding read: the next one may detect how they change."""
         if self.last_bound[pc] is not None:
             for k in positions:
                 i = inputs[k]
                 if i is not None and i.known is None and i.dtype in (np.int32, np.int64) and math.prod(i.shape) <= MAX_FOLLOWED_INTEGERS:
-                    self.last_bound[pc][2][k] = current_integers(i)
+                    self.last_bound[pc][2][k] = input_integers(i)
 
     cdef int begin(self, bint outputs_only) except -1:
         """An execution begins. Nodes whose shapes changed only between executions are bound as at first: fixed shapes
@@ -296,29 +296,29 @@ cdef class RangeBindings:
         cdef VaryingBinding *v
         if outputs_only != self.outputs_only:
             self.outputs_only = outputs_only
-            self.relayout()
+            self.relayout_growing_values()
         for pc in range(len(self.last_bound)):
             n = optimizer_node(self.s, pc)
-            used = n.varying != NULL and was_used(n.varying)
+            used = n.varying != NULL and changed_repeatedly(n.varying)
             v = n.cache
             while v != NULL:
-                used = was_used(v) or used
+                used = changed_repeatedly(v) or used
                 v = v.next
             if n.varying != NULL and not used:
-                self.forget(pc)
+                self.drop_bindings(pc)
                 self.s.generation += 1
                 unbind_node(self.s.code + pc)
             if not used and self.last_bound[pc] is not None:
                 self.last_bound[pc] = None
 
-    def relayout(self):
+    def relayout_growing_values(self):
         """Change the layout of growing values."""
         cdef int pc, slot
         if not any(self.last_bound):
             return
         for result, index in self.carriers:
             pc = self.s.writer[<int>result]
-            self.forget(pc)
+            self.drop_bindings(pc)
             self.last_bound[pc] = None
             self.s.generation += 1
             unbind_node(self.s.code + pc)
@@ -326,12 +326,12 @@ cdef class RangeBindings:
                 if self.memory.specs.capacity(self.s.slots[slot].spec) is not None:
                     self.memory.store(slot, self.memory.value(slot))
 
-    cdef int cache_current(self, int pc) except -1:
+    cdef int cache_current_binding(self, int pc) except -1:
         """Cache a node's binding for when its inputs recur."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
         if n.region.stale:
-            self.forget(pc)
+            self.drop_bindings(pc)
         if n.varying != NULL:
             cache_binding(self.s, n)
             if n.ncached > MAX_CACHED_BINDINGS:
@@ -343,7 +343,7 @@ cdef class RangeBindings:
                 v.next = NULL
                 n.ncached -= 1
 
-    cdef int forget(self, int pc) except -1:
+    cdef int drop_bindings(self, int pc) except -1:
         """Drop a node's bindings, whose assumptions changed."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
@@ -355,7 +355,7 @@ cdef class RangeBindings:
             v = v.next
         free_binding_cache(n)
 
-    cdef int adapt(self, int pc) except -1:
+    cdef int adapt_to_extent(self, int pc) except -1:
         """Allocate what a node that follows an extent lacks; 0: it has to be bound again."""
         cdef OptimizerNode *node = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
@@ -380,14 +380,14 @@ cdef class RangeBindings:
                     not self.memory.specs.ensure_extent(v.outputs[k].family,
                                                         v.outputs[k].base + v.outputs[k].slope * current):
                 return 0
-        if not update_calls(self.s, node):
+        if not update_call_extents(self.s, node):
             return 0
         for k in range(v.noutputs):
-            self.adapt_output(v.outputs + k, v)
-        self.reserve(pc)
+            self.adapt_output_buffer(v.outputs + k, v)
+        self.allocate_maximum_results(pc)
         return 1
 
-    cdef int adapt_output(self, VaryingPort *port, VaryingBinding *v) except -1:
+    cdef int adapt_output_buffer(self, VaryingPort *port, VaryingBinding *v) except -1:
         cdef Slot *slot = self.s.slots + port.slot
         cdef Py_ssize_t nbytes = port_bytes(port, v.extent)
         # It may have been bound for fixed shapes since, with known values.
@@ -396,23 +396,23 @@ cdef class RangeBindings:
             return 0
         if port.append >= 0:
             return self.append_in_place(port, nbytes)
-        if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(port.slot):
+        if slot.flags & SHARED and slot.capacity >= nbytes and not self.shares_back_edge_buffer(port.slot):
             slot.flags = OWN
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.memory.put_buffer(port.slot, self.buffer_for(port, nbytes), port.spec, nbytes, OWN)
+            return self.memory.put_buffer(port.slot, self.growing_buffer_for(port, nbytes), port.spec, nbytes, OWN)
         if slot.spec != port.spec:
             change_spec(self.s, port.slot, port.spec, nbytes)
 
-    cdef Family *family_of(self, BackEdgeState *e) except? NULL:
+    cdef Family *back_edge_family(self, BackEdgeState *e) except? NULL:
         """The family of both values of a back edge, known from the node that makes its result, in a branch if an If
         gives it; NULL: none."""
-        cdef Family *family = self.family_from(e.result, e.param)
+        cdef Family *family = self.family_from_producer(e.result, e.param)
         for source in self.branches.get(e.result, ()):
             if family == NULL:
-                family = self.family_from(source, e.param)
+                family = self.family_from_producer(source, e.param)
         return family
 
-    cdef Family *family_from(self, int result, int param) except? NULL:
+    cdef Family *family_from_producer(self, int result, int param) except? NULL:
         cdef int k, pc = self.s.writer[result]
         cdef OptimizerNode *n = NULL if pc < 0 else optimizer_node(self.s, pc)
         cdef VaryingBinding *v = NULL if pc < 0 else n.varying
@@ -428,7 +428,7 @@ cdef class RangeBindings:
                     return v.outputs[k].family
         return NULL
 
-    cdef object buffer_for(self, VaryingPort *p, Py_ssize_t nbytes):
+    cdef object growing_buffer_for(self, VaryingPort *p, Py_ssize_t nbytes):
         """A buffer for a growing result."""
         return self.buffer(self.s.writer[p.slot], nbytes, p.family == NULL or not p.family.capacity_nbytes)
 
@@ -437,7 +437,7 @@ cdef class RangeBindings:
         make = allocate_growable if growable else allocate_or_raise
         return make(nbytes, lambda: f"{self.memory.describe_node(pc)}: its result")
 
-    cdef bint is_shared(self, int slot):
+    cdef bint shares_back_edge_buffer(self, int slot):
         """Is the other value of a back edge in the same buffer?"""
         for (result, _), param in self.appends.items():
             if slot == result:
@@ -451,12 +451,12 @@ cdef class RangeBindings:
             memory = <object>source.owner
             source.flags = OWN | SHARED
         else:
-            memory = self.buffer_for(p, nbytes)
+            memory = self.growing_buffer_for(p, nbytes)
             memcpy(np.PyArray_BYTES(memory), source.data, source.nbytes)
         self.memory.put_buffer(p.slot, memory, p.spec, nbytes, OWN | SHARED)
 
 
-def non_node_readers(plan):
+def slots_read_outside_nodes(plan):
     """Slots read by something other than a node, or written in place by a boundary, with repetitions."""
     used = [slot for _, slot in plan.outputs]
     for instruction in plan.code:
@@ -471,10 +471,10 @@ def non_node_readers(plan):
     return used
 
 
-def append_edges(plan):
+def in_place_append_edges(plan):
     """(result slot, loop) -> parameter, of back edges that exchange buffers, if a node appends to the parameter in each
     iteration, and both values are read only by nodes, and by outputs of the ended loop."""
-    used, appending, branches = non_node_readers(plan), {}, 0
+    used, appending, branches = slots_read_outside_nodes(plan), {}, 0
     for instruction in plan.code:
         branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
         if not branches and instruction.kind == Opcode.NODE and instruction.node.op_type == "Concat":
@@ -494,7 +494,7 @@ def branch_result_sources(plan):
     return sources
 
 
-cdef bint was_used(VaryingBinding *v) noexcept:
+cdef bint changed_repeatedly(VaryingBinding *v) noexcept:
     """Was a binding changed repeatedly in the last execution?"""
     cdef bint used = v.fitted - v.seen > 2
     v.seen = v.fitted
@@ -507,6 +507,6 @@ def has_one_varying_axis(out):
     return axis in (-1, out.axis) if isinstance(out, DynamicExtentBuffer) else axis != -2
 
 
-def current_integers(i):
+def input_integers(i):
     """The present integers of an input."""
     return tuple(i.peek().reshape(-1).tolist())

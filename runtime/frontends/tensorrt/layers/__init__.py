@@ -7,11 +7,11 @@ import pkgutil
 from types import ModuleType
 
 
-def load_families() -> None:
+def import_layer_modules() -> None:
     """Import the modules of all families."""
-    family_modules()
+    layer_modules()
 
 
-def family_modules() -> list[ModuleType]:
+def layer_modules() -> list[ModuleType]:
     """The modules of all families."""
     return [importlib.import_module(f".{module.name}", __package__) for module in pkgutil.iter_modules(__path__)]

@@ -67,7 +67,7 @@ _DTYPE_KINDS: dict[str, tuple[str, Callable[[np.dtype[Any]], bool]]] = {
 }
 
 
-def input_check(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
+def type_and_rank_check(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
     """A check of an input: its kind of type (:func:`require_dtype_kind`), if one is named, and its rank."""
 
     def check(layer: ILayer, types: Sequence[TensorType]) -> None:

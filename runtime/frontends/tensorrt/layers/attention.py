@@ -18,11 +18,11 @@ from .argument_checks import (
     bool_argument,
     checked_rank,
     enum_check,
-    input_check,
     require_dtype_kind,
     same_types_check,
     sizes_differ,
     static_shape,
+    type_and_rank_check,
 )
 from .network_methods import Parameter, network_method
 
@@ -33,9 +33,9 @@ class IAttentionOutputLayer(ILayer, type=LayerType.ATTENTION_OUTPUT, kind="Atten
     MAX_INPUTS = 4
     CHECKS = (
         same_types_check(0, 1, 2),
-        input_check(0, "float", 4, 4),
-        input_check(1, "", 4, 4),
-        input_check(2, "", 4, 4),
+        type_and_rank_check(0, "float", 4, 4),
+        type_and_rank_check(1, "", 4, 4),
+        type_and_rank_check(2, "", 4, 4),
     )
 
     norm_op: AttentionNormalizationOp = AttentionNormalizationOp.SOFTMAX
@@ -146,7 +146,7 @@ class IRotaryEmbeddingLayer(ILayer, type=LayerType.ROTARY_EMBEDDING):
     """Rotates pairs of elements by angles with given cosines and sines; input 3 has positions."""
 
     MAX_INPUTS = 4
-    CHECKS = (same_types_check(0, 1, 2), input_check(0, "float", 4, 4))
+    CHECKS = (same_types_check(0, 1, 2), type_and_rank_check(0, "float", 4, 4))
 
     interleaved: bool = False
     rotary_embedding_dim: int = 0
@@ -169,7 +169,7 @@ class IRotaryEmbeddingLayer(ILayer, type=LayerType.ROTARY_EMBEDDING):
         return [scope.op("RotaryEmbedding", *[*inputs, None][:4], domain="tensorrt", **attributes)]
 
 
-def _cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
+def _check_cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
     if not isinstance(cache_mode, KVCacheMode):
         raise argument_error(f"{label} must be trt.KVCacheMode.LINEAR")
     return cache_mode
@@ -181,12 +181,17 @@ def _cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
     "cache",
     "update",
     "write_indices",
-    cache_mode=Parameter(KVCacheMode, check=_cache_mode),
+    cache_mode=Parameter(KVCacheMode, check=_check_cache_mode),
 )
 class IKVCacheUpdateLayer(ILayer, type=LayerType.KV_CACHE_UPDATE, operator="KVCacheUpdate", domain="tensorrt"):
     """Writes an update into a cache along axis 2, at a separate index for each batch."""
 
-    CHECKS = (same_types_check(0, 1), input_check(0, "", 4, 4), input_check(1, "", 4, 4), input_check(2, "index", 1, 1))
+    CHECKS = (
+        same_types_check(0, 1),
+        type_and_rank_check(0, "", 4, 4),
+        type_and_rank_check(1, "", 4, 4),
+        type_and_rank_check(2, "index", 1, 1),
+    )
 
     cache_mode: KVCacheMode = KVCacheMode.LINEAR
 

@@ -14,11 +14,11 @@ from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
 from .argument_checks import (
     axis_argument,
-    input_check,
     int_argument,
     same_types_check,
     sizes_differ,
     third_axis_from_end,
+    type_and_rank_check,
 )
 from .network_methods import TENSORS, Parameter, network_method
 
@@ -66,7 +66,7 @@ class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat
 class IPaddingLayer(ILayer, type=LayerType.PADDING):
     """Pads the last two axes with zeros; negative numbers crop."""
 
-    CHECKS = (input_check(0, "number", 4),)
+    CHECKS = (type_and_rank_check(0, "number", 4),)
 
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], pre_padding: Any, post_padding: Any) -> None:
         super().__init__(network, inputs)
@@ -106,7 +106,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
 class IReverseSequenceLayer(ILayer, type=LayerType.REVERSE_SEQUENCE):
     """Reverses the first elements of each sequence of a batch, by their lengths."""
 
-    CHECKS = (input_check(1, "index", 1, 1), input_check(0, "", 2))
+    CHECKS = (type_and_rank_check(1, "index", 1, 1), type_and_rank_check(0, "", 2))
 
     batch_axis: int = 1
     sequence_axis: int = 0

@@ -46,7 +46,7 @@ class IConstantLayer(ILayer, type=LayerType.CONSTANT):
         "_array", ownerless_check(array_of), lambda array: array.reshape(-1), label="the weights"
     )
 
-    def _data(self) -> Array:
+    def _shaped_array(self) -> Array:
         shape, count = self._shape, self._array.size
         if -1 in shape:
             known_size = math.prod(size for size in shape if size != -1)
@@ -57,13 +57,13 @@ class IConstantLayer(ILayer, type=LayerType.CONSTANT):
         return np.array(self._array, order="C").reshape(shape)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        return [TensorType(self._array.dtype, self._data().shape)]
+        return [TensorType(self._array.dtype, self._shaped_array().shape)]
 
     def constant_outputs(self) -> Sequence[Array] | None:
-        return [self._data()]
+        return [self._shaped_array()]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.constant(self._data())]
+        return [scope.constant(self._shaped_array())]
 
 
 def _number_check(field: str) -> Check:

@@ -15,7 +15,7 @@ from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
 from ..weights import flat_array_of
-from .argument_checks import checked_rank, enum_check, input_check, number_argument
+from .argument_checks import checked_rank, enum_check, number_argument, type_and_rank_check
 from .network_methods import Parameter, network_method
 
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
@@ -40,17 +40,17 @@ class SlidingWindowLayer(ILayer):
         self._pre = self._post = (0,) * axes
         self._set_attributes(attributes)
 
-    def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
+    def _check_axis_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
         numbers = sizes_from_shape(value, label)
         if len(numbers) != len(self._window) or min(numbers) < minimum:
             raise argument_error(f"{label} has {len(self._window)} numbers from {minimum} on, not {numbers}")
         return numbers
 
     def _check_padding(self, value: Any, label: str) -> tuple[int, ...]:
-        return self._check_numbers(value, label, 0)
+        return self._check_axis_numbers(value, label, 0)
 
     def _check_positive(self, value: Any, label: str) -> tuple[int, ...]:
-        return self._check_numbers(value, label, 1)
+        return self._check_axis_numbers(value, label, 1)
 
     stride_nd = CheckedAttribute[Dims]("_stride", _check_positive, Dims)
     padding_nd = CheckedAttribute[Dims]("_pre", _check_padding, Dims, also="_post")
@@ -62,7 +62,7 @@ class SlidingWindowLayer(ILayer):
         checked_rank(self, 0, kind, len(self._window) + 2, MAX_DIMS)
         return None if kind.shape is None else tuple(kind.shape[-len(self._window) :])
 
-    def with_one_batch_axis(
+    def apply_flattened_batch(
         self, scope: LoweringScope, x: Value | None, slide: Callable[[Value | None], Value]
     ) -> Value:
         """Apply ``slide``, which needs one batch axis, to any number of batch axes."""
@@ -70,14 +70,14 @@ class SlidingWindowLayer(ILayer):
         if len(self.required_input(0).type.shape or ()) <= inner_rank + 1:
             return slide(x)
 
-        def part(of: Value, start: int, end: int) -> Value:
+        def shape_range(of: Value, start: int, end: int) -> Value:
             return scope.op("Slice", of, scope.int64_constant([start]), scope.int64_constant([end]))
 
         shape = scope.op("Shape", x)
-        flat_shape = scope.op("Concat", scope.int64_constant([-1]), part(shape, -inner_rank, MAX_DIMS), axis=0)
+        flat_shape = scope.op("Concat", scope.int64_constant([-1]), shape_range(shape, -inner_rank, MAX_DIMS), axis=0)
         output = slide(scope.op("Reshape", x, flat_shape))
-        sizes = part(scope.op("Shape", output), 1, MAX_DIMS)
-        return scope.op("Reshape", output, scope.op("Concat", part(shape, 0, -inner_rank), sizes, axis=0))
+        sizes = shape_range(scope.op("Shape", output), 1, MAX_DIMS)
+        return scope.op("Reshape", output, scope.op("Concat", shape_range(shape, 0, -inner_rank), sizes, axis=0))
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
         """The padding of an axis, before and after; None: it depends on an unknown size."""
@@ -130,7 +130,7 @@ class _ConvolutionBase(SlidingWindowLayer):
 
     MAX_INPUTS = 3
     WINDOW_LABEL = "kernel_shape"
-    CHECKS = (input_check(0, "float"),)
+    CHECKS = (type_and_rank_check(0, "float"),)
 
     num_output_maps: int = 0
     num_groups: int = 1
@@ -188,7 +188,7 @@ class _ConvolutionBase(SlidingWindowLayer):
         """The size of an axis of the output."""
         return self.window_count(k, size)
 
-    def _operands(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> list[Value | None]:
+    def _kernel_operands(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> list[Value | None]:
         channels = self._input_channel_count(self.required_input(0).type) or 1
         operands = [*inputs, None, None][:3]
         if operands[1] is None:
@@ -200,7 +200,7 @@ class _ConvolutionBase(SlidingWindowLayer):
     def _lower_convolution(
         self, scope: LoweringScope, op: str, inputs: Sequence[Value | None], padding: dict[str, Any]
     ) -> Sequence[Value]:
-        x, *weights = self._operands(scope, inputs)
+        x, *weights = self._kernel_operands(scope, inputs)
         attributes = {
             "kernel_shape": list(self._window),
             "strides": list(self._stride),
@@ -208,7 +208,7 @@ class _ConvolutionBase(SlidingWindowLayer):
             "group": self.num_groups,
             **padding,
         }
-        return [self.with_one_batch_axis(scope, x, lambda flat: scope.op(op, flat, *weights, **attributes))]
+        return [self.apply_flattened_batch(scope, x, lambda flat: scope.op(op, flat, *weights, **attributes))]
 
 
 _CONVOLUTION_PARAMETERS: dict[str, Any] = {
@@ -275,7 +275,7 @@ class IPoolingLayer(SlidingWindowLayer, type=LayerType.POOLING):
     """The maximum of each window, the mean, or a blend of both."""
 
     WINDOW_LABEL = "window_size"
-    CHECKS = (input_check(0, "float"),)
+    CHECKS = (type_and_rank_check(0, "float"),)
 
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True
@@ -304,7 +304,7 @@ class IPoolingLayer(SlidingWindowLayer, type=LayerType.POOLING):
             "ceil_mode": int(self.padding_mode is _UP),
             **self.padding_attributes(),
         }
-        return [self.with_one_batch_axis(scope, inputs[0], lambda x: self._lower_pooling(scope, x, attributes))]
+        return [self.apply_flattened_batch(scope, inputs[0], lambda x: self._lower_pooling(scope, x, attributes))]
 
     def _lower_pooling(self, scope: LoweringScope, x: Value | None, attributes: dict[str, Any]) -> Value:
         if self.padding_mode is _UP and None in (self.spatial_shape(self.required_input(0).type) or (None,)):

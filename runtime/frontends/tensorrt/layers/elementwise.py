@@ -13,7 +13,7 @@ from ..checked_attribute import CheckedAttribute
 from ..enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation, numpy_type
 from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import enum_check, input_check, require_dtype_kind, same_types_check
+from .argument_checks import enum_check, require_dtype_kind, same_types_check, type_and_rank_check
 from .network_methods import network_method
 
 _OP = ElementWiseOperation
@@ -146,7 +146,7 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
         dtype = self._inferred[0].dtype
         alpha, beta = float(self.alpha), float(self.beta)
 
-        def times(value: Value | None, factor: float) -> Value | None:
+        def scaled(value: Value | None, factor: float) -> Value | None:
             return value if factor == 1 else scope.op("Mul", value, scope.constant(factor, dtype))
 
         if kind in _ACTIVATIONS:
@@ -156,9 +156,9 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
         if kind is ActivationType.GELU_TANH:
             return [scope.op("Gelu", x, approximate="tanh")]
         if kind is ActivationType.SOFTPLUS:
-            return [scope.op("Mul", scope.op("Softplus", times(x, beta)), scope.constant(alpha, dtype))]
+            return [scope.op("Mul", scope.op("Softplus", scaled(x, beta)), scope.constant(alpha, dtype))]
         if kind is ActivationType.SCALED_TANH:
-            return [scope.op("Mul", scope.op("Tanh", times(x, beta)), scope.constant(alpha, dtype))]
+            return [scope.op("Mul", scope.op("Tanh", scaled(x, beta)), scope.constant(alpha, dtype))]
         low, high = scope.constant(alpha, dtype), scope.constant(beta, dtype)
         if alpha <= beta:
             return [scope.op("Clip", x, low, high)]
@@ -169,7 +169,7 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
 class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRelu"):
     """``x`` where it is not negative, else ``slope * x``."""
 
-    CHECKS = (input_check(0, "float"), same_types_check())
+    CHECKS = (type_and_rank_check(0, "float"), same_types_check())
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, slopes = (kind.shape for kind in types)
@@ -187,7 +187,7 @@ class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRe
 class ISelectLayer(ILayer, type=LayerType.SELECT, operator="Where"):
     """Elements of one tensor where a condition holds, else those of another."""
 
-    CHECKS = (input_check(0, "bool"),)
+    CHECKS = (type_and_rank_check(0, "bool"),)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         condition, then_type, else_type = types

@@ -9,7 +9,7 @@ from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import axis_argument, input_check, same_types_check, sizes_differ, static_shape
+from .argument_checks import axis_argument, same_types_check, sizes_differ, static_shape, type_and_rank_check
 from .network_methods import network_method
 
 
@@ -18,7 +18,7 @@ from .network_methods import network_method
 class IGatherLayer(ILayer, type=LayerType.GATHER):
     """Gathers elements or slices of a tensor by indices; out-of-range ones are 0."""
 
-    CHECKS = (input_check(1, "index"), input_check(0, "", 1))
+    CHECKS = (type_and_rank_check(1, "index"), type_and_rank_check(0, "", 1))
 
     axis: int = 0
     num_elementwise_dims: int = 0
@@ -32,13 +32,15 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
         if data.shape is None or indices.shape is None:
             return [TensorType(data.dtype)]
         shape = {
-            GatherMode.DEFAULT: self._default_shape,
-            GatherMode.ELEMENT: self._element_shape,
-            GatherMode.ND: self._nd_shape,
+            GatherMode.DEFAULT: self._default_mode_shape,
+            GatherMode.ELEMENT: self._element_mode_shape,
+            GatherMode.ND: self._nd_mode_shape,
         }
         return [TensorType(data.dtype, shape[self.mode](types, data.shape, indices.shape))]
 
-    def _default_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _default_mode_shape(
+        self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]
+    ) -> tuple[Dim, ...]:
         axis = axis_argument(self, self.axis, len(x))
         if not self.num_elementwise_dims:
             return (*x[:axis], *index, *x[axis + 1 :])
@@ -49,7 +51,9 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
             raise self._shape_mismatch_error(types)
         return (first, *x[1:axis], *index[1:], *x[axis + 1 :])
 
-    def _element_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _element_mode_shape(
+        self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]
+    ) -> tuple[Dim, ...]:
         axis = axis_argument(self, self.axis, len(x))
         if len(x) != len(index):
             raise self.error(
@@ -61,7 +65,7 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
                 raise self._shape_mismatch_error(types)
         return tuple(index)
 
-    def _nd_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _nd_mode_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
         batched = self.num_elementwise_dims
         count = index[-1] if index else None
         if not isinstance(count, int):
@@ -105,7 +109,7 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
 class IScatterLayer(ILayer, type=LayerType.SCATTER):
     """A copy of a tensor with updates at indices."""
 
-    CHECKS = (input_check(1, "index"), same_types_check(0, 2))
+    CHECKS = (type_and_rank_check(1, "index"), same_types_check(0, 2))
 
     axis: int = 0
     mode: ScatterMode = ScatterMode.ELEMENT
@@ -147,7 +151,7 @@ class IScatterLayer(ILayer, type=LayerType.SCATTER):
 class IOneHotLayer(ILayer, type=LayerType.ONE_HOT):
     """One value at the index, another elsewhere."""
 
-    CHECKS = (input_check(0, "index"), input_check(1, "", 1, 1), input_check(2, "index", 0, 0))
+    CHECKS = (type_and_rank_check(0, "index"), type_and_rank_check(1, "", 1, 1), type_and_rank_check(2, "index", 0, 0))
 
     axis: int = 0
 

@@ -11,7 +11,7 @@ from ..enums import LayerType, MatrixOperation
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
-from .argument_checks import checked_rank, input_check, require_dtype_kind, same_types_check, sizes_differ
+from .argument_checks import checked_rank, require_dtype_kind, same_types_check, sizes_differ, type_and_rank_check
 from .elementwise import broadcast
 from .network_methods import TENSORS, Parameter, network_method, unchecked
 
@@ -41,8 +41,8 @@ class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix 
         a, b = types
         if a.shape is None or b.shape is None:
             return [TensorType(a.dtype)]
-        batches_a, rows = self._split_shape(a.shape, self.op0)
-        batches_b, columns = self._split_shape(b.shape, self.op1)
+        batches_a, rows = self._batch_and_matrix_shape(a.shape, self.op0)
+        batches_b, columns = self._batch_and_matrix_shape(b.shape, self.op1)
         inner_a, inner_b = rows[-1], columns[0]
         batches = broadcast(batches_a, batches_b)
         if batches is None:
@@ -60,7 +60,7 @@ class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix 
         return [TensorType(a.dtype, (*batches, *rows[:-1], *columns[1:]))]
 
     @staticmethod
-    def _split_shape(shape: Sequence[Dim], op: MatrixOperation) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    def _batch_and_matrix_shape(shape: Sequence[Dim], op: MatrixOperation) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
         """The sizes of the batches, and those of the matrix or vector after its transposition."""
         if op is _VECTOR:
             return tuple(shape[:-1]), (shape[-1],)
@@ -97,7 +97,7 @@ class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix 
 class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=("equation",)):
     """Products and sums by an equation."""
 
-    CHECKS = (same_types_check(), input_check(0, "float"))
+    CHECKS = (same_types_check(), type_and_rank_check(0, "float"))
 
     equation: str = ""
 
@@ -120,7 +120,7 @@ class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=
             if kind.shape is None:
                 return [TensorType(types[0].dtype)]
             ellipsis = self._bind_labels(term, k, kind, sizes, ellipsis)
-        letters = result if arrow else self._implicit_output(terms)
+        letters = result if arrow else self._implicit_output_term(terms)
         sizes_out: list[Dim] = []
         for label in re.findall(r"[a-z]|\.\.\.", letters):
             if label != "..." and label not in sizes:
@@ -128,7 +128,7 @@ class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=
             sizes_out += ellipsis if label == "..." else [sizes[label]]
         return [TensorType(types[0].dtype, tuple(sizes_out))]
 
-    def _implicit_output(self, terms: Sequence[str]) -> str:
+    def _implicit_output_term(self, terms: Sequence[str]) -> str:
         letters = "".join(terms).replace(".", "")
         dots = "..." if any("..." in term for term in terms) else ""
         return dots + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))

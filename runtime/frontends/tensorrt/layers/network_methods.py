@@ -107,7 +107,7 @@ def register_method(add: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function a method of the network; it leaves no layers behind where it raises."""
 
     @functools.wraps(add)
-    def added(network: INetworkDefinition, *args: Any, **kwargs: Any) -> Any:
+    def add_with_rollback(network: INetworkDefinition, *args: Any, **kwargs: Any) -> Any:
         count = len(network.layers)
         try:
             return add(network, *args, **kwargs)
@@ -115,7 +115,7 @@ def register_method(add: Callable[..., Any]) -> Callable[..., Any]:
             del network.layers[count:]
             raise
 
-    setattr(INetworkDefinition, add.__name__, added)
+    setattr(INetworkDefinition, add.__name__, add_with_rollback)
     return add
 
 

@@ -13,7 +13,7 @@ from ..enums import BoundingBoxFormat, DataType, LayerType, numpy_type
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
 from ..script_location import require_type
-from .argument_checks import input_check, int_argument, same_types_check, sizes_differ
+from .argument_checks import int_argument, same_types_check, sizes_differ, type_and_rank_check
 from .network_methods import Parameter, network_method
 
 
@@ -32,11 +32,11 @@ class INMSLayer(ILayer, type=LayerType.NMS):
     MAX_INPUTS = 5
     CHECKS = (
         same_types_check(0, 1),
-        input_check(0, "float", 3, 4),
-        input_check(1, "", 3, 3),
-        input_check(2, "index", 0, 0),
-        input_check(3, "float", 0, 0),
-        input_check(4, "float", 0, 0),
+        type_and_rank_check(0, "float", 3, 4),
+        type_and_rank_check(1, "", 3, 3),
+        type_and_rank_check(2, "index", 0, 0),
+        type_and_rank_check(3, "float", 0, 0),
+        type_and_rank_check(4, "float", 0, 0),
     )
 
     bounding_box_format: BoundingBoxFormat = BoundingBoxFormat.CORNER_PAIRS
@@ -80,7 +80,7 @@ class IAssertionLayer(ILayer, type=LayerType.ASSERTION):
 
     FOLDABLE = False
     OUTPUTS = 0
-    CHECKS = (input_check(0, "bool", 0, 1),)
+    CHECKS = (type_and_rank_check(0, "bool", 0, 1),)
 
     message: str = ""
 

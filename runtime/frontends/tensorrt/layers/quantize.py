@@ -12,7 +12,7 @@ from ....ops.operator_helpers import is_float
 from ..enums import DataType, LayerType, numpy_type
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import axis_argument, input_check, require_dtype_kind, sizes_differ, static_shape
+from .argument_checks import axis_argument, require_dtype_kind, sizes_differ, static_shape, type_and_rank_check
 from .network_methods import Parameter, network_method
 
 _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
@@ -40,7 +40,7 @@ class _QuantizationBase(ILayer):
         elif len(scale) > 1:
             raise self.error(f"its scale has the shape {types[1].shape_text()}: only one number, or one axis, is here")
 
-    def _scale(self, scope: LoweringScope, value: Value | None) -> Value:
+    def _onnx_scale(self, scope: LoweringScope, value: Value | None) -> Value:
         """The scale in ONNX's form: a scalar, or one axis."""
         shape = static_shape(self.required_input(1).type.shape)
         if shape == (1,):
@@ -48,7 +48,7 @@ class _QuantizationBase(ILayer):
         assert value is not None
         return value
 
-    def _axis(self) -> int | None:
+    def _scale_axis(self) -> int | None:
         shape = self.required_input(1).type.shape
         return self.axis if shape and shape != (1,) else None
 
@@ -63,7 +63,7 @@ class _QuantizationBase(ILayer):
 class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
     """``clamp(round(x / scale) + zero_point)``, halves to even."""
 
-    CHECKS = (input_check(0, "float"),)
+    CHECKS = (type_and_rank_check(0, "float"),)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         self._check_scale(types)
@@ -78,9 +78,9 @@ class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
             scope.op(
                 "QuantizeLinear",
                 inputs[0],
-                self._scale(scope, inputs[1]),
-                None if zero is None else self._scale(scope, scope.cast(zero, kind)),
-                axis=self._axis(),
+                self._onnx_scale(scope, inputs[1]),
+                None if zero is None else self._onnx_scale(scope, scope.cast(zero, kind)),
+                axis=self._scale_axis(),
                 output_dtype=dtype_to_onnx(kind),
             )
         ]
@@ -110,8 +110,8 @@ class IDequantizeLayer(_QuantizationBase, type=LayerType.DEQUANTIZE):
         zero = inputs[2] if len(inputs) > 2 else None
         input_dtype = self.required_input(0).type.dtype
         if zero is not None and input_dtype is not None:
-            zero = self._scale(scope, scope.cast(zero, input_dtype))
-        scale = self._scale(scope, inputs[1])
+            zero = self._onnx_scale(scope, scope.cast(zero, input_dtype))
+        scale = self._onnx_scale(scope, inputs[1])
         scale_dtype = self.required_input(1).type.dtype
-        result = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._axis())
+        result = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._scale_axis())
         return [result if scale_dtype == kind else scope.cast(result, kind)]

@@ -10,7 +10,7 @@ from ..constant_folding import constant_int
 from ..enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation, numpy_type
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import axes_from_mask, checked_rank, input_check, int_argument, third_axis_from_end
+from .argument_checks import axes_from_mask, checked_rank, int_argument, third_axis_from_end, type_and_rank_check
 from .network_methods import Parameter, network_method, unchecked
 
 _ONNX_OPERATORS = {
@@ -35,7 +35,7 @@ _MAX_TOPK = 3840
 class IReduceLayer(ILayer, type=LayerType.REDUCE):
     """A reduction over the axes of a mask."""
 
-    CHECKS = (input_check(0, "number"),)
+    CHECKS = (type_and_rank_check(0, "number"),)
 
     op: ReduceOperation = ReduceOperation.SUM
     axes: int = 0
@@ -75,7 +75,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
 
     OUTPUTS = 2
     MAX_INPUTS = 2
-    CHECKS = (input_check(0, "number"), input_check(1, "index", 0, 0))
+    CHECKS = (type_and_rank_check(0, "number"), type_and_rank_check(1, "index", 0, 0))
 
     op: TopKOperation = TopKOperation.MAX
     axes: int = 0
@@ -85,7 +85,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
     #: -1 where it is an input tensor.
     k = CheckedAttribute[int]("_k", ownerless_check(int_argument), unset=lambda layer: -1, input=1)
 
-    def _axis(self, rank: int) -> int:
+    def _single_axis(self, rank: int) -> int:
         axes = axes_from_mask(self, self.axes, rank)
         if len(axes) != 1 or axes[0] < rank - 4:
             raise self.error(f"its axes are the mask {self.axes:#b}: it takes one axis, of the last four")
@@ -102,7 +102,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
         if rank is None or types[0].shape is None:
             return [TensorType(types[0].dtype), TensorType(kind)]
         shape = list(types[0].shape)
-        axis = self._axis(rank)
+        axis = self._single_axis(rank)
         size = shape[axis]
         if k is not None and isinstance(size, int) and k > size:
             raise self.error(f"k is {k}, and axis {axis} of {self.required_input(0)} has only {size} elements")
@@ -115,7 +115,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
         k = scope.int64_constant([self._k]) if k_input is None else None
         if k is None:
             k = scope.op("Reshape", scope.op("Cast", k_input, to=7), vector_shape)
-        axis = self._axis(len(self.required_input(0).type.shape or ()))
+        axis = self._single_axis(len(self.required_input(0).type.shape or ()))
         values, indices = scope.ops(
             "TopK", [inputs[0], k], 2, axis=axis, largest=int(self.op is TopKOperation.MAX), sorted=1
         )
@@ -126,7 +126,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
 class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
     """Softmax over one axis; by default the third from the end."""
 
-    CHECKS = (input_check(0, "float", 1),)
+    CHECKS = (type_and_rank_check(0, "float", 1),)
 
     _mask: int | None = None
 
@@ -138,7 +138,7 @@ class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
         "_mask", ownerless_check(int_argument), unset=_default_mask, label="axes, a mask such as 1 << 0,"
     )
 
-    def _axis(self, rank: int) -> int:
+    def _single_axis(self, rank: int) -> int:
         axes = axes_from_mask(self, self.axes, rank)
         if len(axes) != 1:
             raise self.error(f"its axes are the mask {self.axes:#b}: it takes one axis")
@@ -146,11 +146,11 @@ class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         if types[0].shape is not None:
-            self._axis(len(types[0].shape))
+            self._single_axis(len(types[0].shape))
         return [types[0]]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.op("Softmax", inputs[0], axis=self._axis(len(self._inferred[0].shape or ())))]
+        return [scope.op("Softmax", inputs[0], axis=self._single_axis(len(self._inferred[0].shape or ())))]
 
 
 @network_method("add_ragged_softmax", "Softmax over rows of different lengths.", "input", "bounds")
@@ -159,7 +159,12 @@ class IRaggedSoftMaxLayer(
 ):
     """Softmax over the first elements of each row; the rest is zero."""
 
-    CHECKS = (input_check(0, "float"), input_check(1, "index"), input_check(0, "", 3, 3), input_check(1, "", 3, 3))
+    CHECKS = (
+        type_and_rank_check(0, "float"),
+        type_and_rank_check(1, "index"),
+        type_and_rank_check(0, "", 3, 3),
+        type_and_rank_check(1, "", 3, 3),
+    )
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, bounds = types
@@ -182,7 +187,7 @@ class IRaggedSoftMaxLayer(
 class ICumulativeLayer(ILayer, type=LayerType.CUMULATIVE, operator="CumSum", attributes=("exclusive", "reverse")):
     """Cumulative sums along an axis, which is a constant tensor."""
 
-    CHECKS = (input_check(0, "number"), input_check(1, "index", 0, 0))
+    CHECKS = (type_and_rank_check(0, "number"), type_and_rank_check(1, "index", 0, 0))
 
     op: CumulativeOperation = CumulativeOperation.SUM
     exclusive: bool = False

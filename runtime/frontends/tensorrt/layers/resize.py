@@ -25,12 +25,12 @@ from ..lowering_scope import LoweringScope
 from ..script_location import argument_error
 from .argument_checks import (
     checked_rank,
-    input_check,
     number_argument,
     require_dtype_kind,
     same_types_check,
     sizes_differ,
     static_shape,
+    type_and_rank_check,
 )
 from .network_methods import network_method
 
@@ -49,7 +49,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
     """Resizes a tensor to a shape, by scales, or to the sizes in input 1."""
 
     MAX_INPUTS = 2
-    CHECKS = (input_check(0, "float"),)
+    CHECKS = (type_and_rank_check(0, "float"),)
 
     resize_mode: InterpolationMode = InterpolationMode.NEAREST
     coordinate_transformation: ResizeCoordinateTransformation = ResizeCoordinateTransformation.ASYMMETRIC
@@ -141,7 +141,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
 class IGridSampleLayer(ILayer, type=LayerType.GRID_SAMPLE):
     """Samples an image at the points of a grid, x and y from -1 to 1."""
 
-    CHECKS = (same_types_check(), input_check(0, "float", 4, 4), input_check(1, "", 4, 4))
+    CHECKS = (same_types_check(), type_and_rank_check(0, "float", 4, 4), type_and_rank_check(1, "", 4, 4))
 
     interpolation_mode: InterpolationMode = InterpolationMode.LINEAR
     align_corners: bool = False

@@ -16,12 +16,12 @@ from .argument_checks import (
     axes_from_mask,
     axis_argument,
     checked_rank,
-    input_check,
     int_argument,
     number_argument,
     require_dtype_kind,
     same_types_check,
     static_shape,
+    type_and_rank_check,
 )
 from .network_methods import Parameter, network_method
 
@@ -68,10 +68,10 @@ class IScaleLayer(ILayer, type=LayerType.SCALE):
                     f"its {role} is {array.dtype.name}, and {self.required_input(0)} {types[0].dtype.name}"
                 )
             if rank is not None and array.size:
-                self._shape(types[0], array, role)
+                self._weights_shape(types[0], array, role)
         return [types[0]]
 
-    def _shape(self, kind: TensorType, array: Array, role: str) -> tuple[int, ...]:
+    def _weights_shape(self, kind: TensorType, array: Array, role: str) -> tuple[int, ...]:
         """The shape in which weights broadcast to the input."""
         shape = kind.shape or ()
         axis = axis_argument(self, self.channel_axis, len(shape), "its channel_axis")
@@ -98,7 +98,7 @@ class IScaleLayer(ILayer, type=LayerType.SCALE):
         for role, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
             array = getattr(self, role)
             if array.size and not (array == _DEFAULT_WEIGHTS[role]).all():
-                value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, role))))
+                value = scope.op(op, value, scope.constant(array.reshape(self._weights_shape(kind, array, role))))
         return [scope.op("Identity", value) if value is inputs[0] else value]
 
 
@@ -121,7 +121,7 @@ _NORMALIZATION_TENSORS = dict.fromkeys(("input", "scale", "bias"), ITensor)
 class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the axes of a mask."""
 
-    CHECKS = (same_types_check(), input_check(0, "float"))
+    CHECKS = (same_types_check(), type_and_rank_check(0, "float"))
 
     epsilon: float = 1e-5
     axes: int = 0
@@ -207,7 +207,7 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
 class ILRNLayer(ILayer, type=LayerType.LRN):
     """``x / (k + alpha / window * sum of squares) ** beta``, across neighbouring channels: axis -3."""
 
-    CHECKS = (input_check(0, "float", 3, 4),)
+    CHECKS = (type_and_rank_check(0, "float", 3, 4),)
 
     window_size: int = 1
     alpha: float = 1.0

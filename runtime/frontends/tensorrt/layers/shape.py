@@ -15,7 +15,7 @@ from ..dims import MAX_DIMS, Dims, Permutation, sizes_from_shape
 from ..enums import LayerType
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from .argument_checks import checked_rank, input_check, require_dtype_kind, static_shape
+from .argument_checks import checked_rank, require_dtype_kind, static_shape, type_and_rank_check
 from .network_methods import network_method
 
 
@@ -32,11 +32,11 @@ class IShapeLayer(ILayer, type=LayerType.SHAPE, operator="Shape"):
         return None if shape is None else [np.array(shape, np.int64)]
 
 
-def _permutation(layer: ILayer, order: Any, label: str) -> Permutation:
+def _as_permutation(layer: ILayer, order: Any, label: str) -> Permutation:
     return order if isinstance(order, Permutation) else Permutation(order)
 
 
-def _identity(layer: ILayer) -> Permutation:
+def _identity_permutation(layer: ILayer) -> Permutation:
     return Permutation(range(MAX_DIMS))
 
 
@@ -52,14 +52,14 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
     _second: Permutation | None = None
     _dims: tuple[int, ...] | None = None
 
-    first_transpose = CheckedAttribute[Permutation]("_first", _permutation, unset=_identity)
-    second_transpose = CheckedAttribute[Permutation]("_second", _permutation, unset=_identity)
+    first_transpose = CheckedAttribute[Permutation]("_first", _as_permutation, unset=_identity_permutation)
+    second_transpose = CheckedAttribute[Permutation]("_second", _as_permutation, unset=_identity_permutation)
     reshape_dims = CheckedAttribute[Dims]("_dims", ownerless_check(sizes_from_shape), Dims, unset=Dims.unset, input=1)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
         if shape is not None and self._first is not None:
-            order = self._order(self._first, len(shape), "first_transpose")
+            order = self._check_order(self._first, len(shape), "first_transpose")
             shape = tuple(shape[axis] for axis in order)
         dims = self._reshape_target(types)
         if dims is not None:
@@ -67,11 +67,11 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
         elif len(types) > 1:
             shape = self._shape_from_tensor(types[1])
         if shape is not None and self._second is not None:
-            order = self._order(self._second, len(shape), "second_transpose")
+            order = self._check_order(self._second, len(shape), "second_transpose")
             shape = tuple(shape[axis] for axis in order)
         return [TensorType(types[0].dtype, shape)]
 
-    def _order(self, permutation: Permutation, rank: int, label: str) -> list[int]:
+    def _check_order(self, permutation: Permutation, rank: int, label: str) -> list[int]:
         order = list(permutation)[:rank]
         if sorted(order) != list(range(rank)):
             raise self.error(f"{label} is {tuple(order)}, which is no order of {rank} axes")
@@ -127,7 +127,7 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
         value: Any = inputs[0]
         shape = self.required_input(0).type.shape
         if self._first is not None and shape is not None:
-            value = scope.op("Transpose", value, perm=self._order(self._first, len(shape), "first_transpose"))
+            value = scope.op("Transpose", value, perm=self._check_order(self._first, len(shape), "first_transpose"))
         target: Value | None = None
         if len(inputs) > 1:
             target = scope.op("Cast", inputs[1], to=7)
@@ -137,22 +137,22 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
             value = scope.op("Reshape", value, target, allowzero=None if self.zero_is_placeholder else 1)
         final = self._inferred[0].shape
         if self._second is not None and final is not None:
-            value = scope.op("Transpose", value, perm=self._order(self._second, len(final), "second_transpose"))
+            value = scope.op("Transpose", value, perm=self._check_order(self._second, len(final), "second_transpose"))
         return [value]
 
 
 class _AxesLayer(ILayer):
     """A layer whose axes are a constant tensor."""
 
-    CHECKS = (input_check(1, "index", 0, 1),)
+    CHECKS = (type_and_rank_check(1, "index", 0, 1),)
 
-    def _axes(self, rank: int) -> list[int]:
-        axes = self._axis_numbers()
+    def _normalized_axes(self, rank: int) -> list[int]:
+        axes = self._constant_axes()
         if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
             raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
         return sorted(axis % rank for axis in axes)
 
-    def _axis_numbers(self) -> list[int]:
+    def _constant_axes(self) -> list[int]:
         """The axes, as they are given."""
         array = constant_value(self.required_input(1))
         if array is None:
@@ -165,11 +165,11 @@ class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
     """Removes axes of size 1 from a tensor."""
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        self._axis_numbers()
+        self._constant_axes()
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        axes = self._axes(len(shape))
+        axes = self._normalized_axes(len(shape))
         for axis in axes:
             if isinstance(shape[axis], int) and shape[axis] != 1:
                 raise self.error(
@@ -179,7 +179,7 @@ class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         shape = self.required_input(0).type.shape
-        axes = self._axes(len(shape or ()))
+        axes = self._normalized_axes(len(shape or ()))
         return [scope.op("Squeeze", inputs[0], scope.int64_constant(axes))]
 
 
@@ -188,17 +188,17 @@ class IUnsqueezeLayer(_AxesLayer, type=LayerType.UNSQUEEZE):
     """Inserts axes of size 1 into a tensor; they refer to the result."""
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        axis_count, shape = len(self._axis_numbers()), types[0].shape
+        axis_count, shape = len(self._constant_axes()), types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
         rank = len(shape) + axis_count
         if rank > MAX_DIMS:
             raise self.error(f"the result would have {rank} dimensions, and {MAX_DIMS} are the most")
         result: list[Dim] = list(shape)
-        for axis in self._axes(rank):
+        for axis in self._normalized_axes(rank):
             result.insert(axis, 1)
         return [TensorType(types[0].dtype, tuple(result))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        axes = self._axes(len(self._inferred[0].shape or ()))
+        axes = self._normalized_axes(len(self._inferred[0].shape or ()))
         return [scope.op("Unsqueeze", inputs[0], scope.int64_constant(axes))]

@@ -12,7 +12,7 @@ from ..dims import Dims, sizes_from_shape
 from ..enums import LayerType, SampleMode
 from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import input_check, static_shape
+from .argument_checks import static_shape, type_and_rank_check
 from .network_methods import Parameter, network_method
 
 _PARAMETER_NAMES = ("start", "shape", "stride")
@@ -28,7 +28,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     """``out[j] = in[start + j * stride]`` for j < ``shape`` along each axis; each of the three may be a tensor."""
 
     MAX_INPUTS = 6
-    CHECKS = tuple(input_check(index, "index", 1, 1) for index in (1, 2, 3, 5))
+    CHECKS = tuple(type_and_rank_check(index, "index", 1, 1) for index in (1, 2, 3, 5))
 
     mode: SampleMode = SampleMode.STRICT_BOUNDS
     _start: tuple[int, ...]
@@ -42,7 +42,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     )
 
     @property
-    def _parameters(self) -> tuple[tuple[int, ...], ...]:
+    def _static_parameters(self) -> tuple[tuple[int, ...], ...]:
         return self._start, self._shape, self._stride
 
     # -- parameters
@@ -65,7 +65,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
         """Start, shape or stride, if it is known."""
         tensor = self.get_input(part + 1)
         if tensor is None:
-            return self._parameters[part]
+            return self._static_parameters[part]
         array = constant_value(tensor)
         return None if array is None else tuple(int(n) for n in array.reshape(-1))
 
@@ -143,4 +143,4 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     def _parameter_tensor(self, scope: LoweringScope, inputs: Sequence[Value | None], part: int) -> Value | None:
         if len(inputs) > part + 1 and inputs[part + 1] is not None:
             return inputs[part + 1]
-        return scope.int64_constant(self._parameters[part])
+        return scope.int64_constant(self._static_parameters[part])

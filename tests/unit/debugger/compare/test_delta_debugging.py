@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from loopdbg.debugger.compare.proof.delta_debugging import smaller_subsets
+from loopdbg.debugger.compare.proof.delta_debugging import smaller_sufficient_subsets
 
 
 def minimal(items: Sequence[int], needed: set[int]) -> tuple[list[int], int]:
@@ -17,7 +17,7 @@ def minimal(items: Sequence[int], needed: set[int]) -> tuple[list[int], int]:
         tested.append(chosen)
         return needed <= set(chosen)
 
-    return [list(items), *smaller_subsets(items, suffices)][-1], len(tested)
+    return [list(items), *smaller_sufficient_subsets(items, suffices)][-1], len(tested)
 
 
 @pytest.mark.parametrize("needed", [{0}, {7}, {2, 3}, {0, 7}, {1, 4, 6}, set(range(8))])
@@ -30,12 +30,14 @@ def test_one_item_of_many_takes_logarithmically_many_tests() -> None:
 
 
 def test_earlier_items_are_preferred() -> None:
-    subsets = list(smaller_subsets([1, 2, 3, 4], lambda chosen: bool({1, 4} & set(chosen))))
+    subsets = list(smaller_sufficient_subsets([1, 2, 3, 4], lambda chosen: bool({1, 4} & set(chosen))))
     assert subsets[-1] == [1]
 
 
 def test_no_subset_is_smaller_than_one_item() -> None:
-    assert not list(smaller_subsets([1], lambda chosen: True)) and not list(smaller_subsets([], lambda chosen: True))
+    assert not list(smaller_sufficient_subsets([1], lambda chosen: True)) and not list(
+        smaller_sufficient_subsets([], lambda chosen: True)
+    )
 
 
 def test_smallest_subset_so_far_is_there_if_a_test_ends_the_search() -> None:
@@ -47,6 +49,6 @@ def test_smallest_subset_so_far_is_there_if_a_test_ends_the_search() -> None:
         return 5 in chosen
 
     with pytest.raises(KeyboardInterrupt):
-        for subset in smaller_subsets(range(8), suffices):
+        for subset in smaller_sufficient_subsets(range(8), suffices):
             subsets.append(subset)
     assert subsets[-1] == [4, 5]

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from cli_runner import run_cli as command
-from loopdbg.debugger.compare.causes.quantization_tie_rounding import integer_step
+from loopdbg.debugger.compare.causes.quantization_tie_rounding import byte_integer_step
 from text_models import loop_text, proto
 
 
@@ -62,6 +62,10 @@ def test_two_steps_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_integers_that_have_steps() -> None:
-    assert integer_step(np.int8(3)) == integer_step(np.zeros(2, np.uint8)) == 1
-    assert not integer_step(np.int32(3)) and not integer_step(np.bool_(True)) and not integer_step(np.float32(1))
-    assert not integer_step([np.int8(3)])
+    assert byte_integer_step(np.int8(3)) == byte_integer_step(np.zeros(2, np.uint8)) == 1
+    assert (
+        not byte_integer_step(np.int32(3))
+        and not byte_integer_step(np.bool_(True))
+        and not byte_integer_step(np.float32(1))
+    )
+    assert not byte_integer_step([np.int8(3)])

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopdbg.debugger.input_space.element_candidates import (
-    as_element,
     edge_values,
     element_cost,
     element_kind,
     integer_range,
     simpler_values,
     to_array,
+    to_python_scalar,
 )
 
 FLOATS = ("float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -74,4 +74,4 @@ def check_descent(value: Any, kind: str) -> None:
 
 
 def test_a_float_is_its_shortest_number() -> None:
-    assert as_element(np.float32(0.1), element_kind(np.dtype(np.float32))) == 0.1
+    assert to_python_scalar(np.float32(0.1), element_kind(np.dtype(np.float32))) == 0.1

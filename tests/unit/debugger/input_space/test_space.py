@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.input_space.shrink import shrink, shrink_steps
+from loopdbg.debugger.input_space.shrink import shrink, simpler_inputs
 from loopdbg.debugger.input_space.space import MAX_TRIP_COUNT, InputSpace
 from text_models import COUNT, model
 
@@ -114,7 +114,7 @@ def test_shrinking_ends_at_a_minimum() -> None:
     failing = next(inputs for inputs in (space.draw(random) for _ in range(10_000)) if fails(inputs))
     smallest, is_minimal, _ = shrink(space, failing, fails)
     assert is_minimal and fails(smallest)
-    assert not any(fails(step) for step in shrink_steps(space, smallest))
+    assert not any(fails(step) for step in simpler_inputs(space, smallest))
     assert (smallest["x"].tolist(), smallest["y"].tolist(), smallest["k"].tolist()) == ([0, 2], [[0, 0]] * 2, [0, 0, 0])
 
 

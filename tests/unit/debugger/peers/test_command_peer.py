@@ -24,7 +24,7 @@ from loopdbg.debugger.compare.report.findings import Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.compare.running.value_comparison import Tolerance
 from loopdbg.debugger.peers.child import CommandError
-from loopdbg.debugger.peers.command_template import command_name, split_command
+from loopdbg.debugger.peers.command_template import command_script_name, split_command
 from loopdbg.debugger.peers.external_program import read_outputs, write_inputs
 from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
@@ -79,7 +79,7 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_command_name_is_that_of_its_script(text: str, name: str) -> None:
-    assert command_name(text) == name
+    assert command_script_name(text) == name
 
 
 @pytest.mark.parametrize("text", ["", "node x.mjs {model} {inputs}", "{model} {inputs} {outputs}", "node 'x"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopdbg.debugger.peers.error_texts import MAX_CHARS, error_sentences
+from loopdbg.debugger.peers.error_texts import MAX_CHARS, shorten_error_message
 
 OPENVINO = """Exception from src/inference/src/cpp/core.cpp:117:
 Exception from src/inference/src/dev/plugin.cpp:54:
@@ -26,12 +26,12 @@ Incorrect output port number for node Assign_36
     ],
 )
 def test_locations_in_the_source_of_a_runtime_are_left_out(message: str, text: str) -> None:
-    assert error_sentences("RuntimeError", message) == f"RuntimeError: {text}"
+    assert shorten_error_message("RuntimeError", message) == f"RuntimeError: {text}"
 
 
 def test_long_error_keeps_its_first_and_its_last_sentence() -> None:
     middle = " ".join(f"Node {k} was tried and could not be converted." for k in range(40))
-    text = error_sentences("RuntimeError", f"The model was not loaded. {middle} The cause: no kernel for 'Foo'.")
+    text = shorten_error_message("RuntimeError", f"The model was not loaded. {middle} The cause: no kernel for 'Foo'.")
     assert len(text) <= MAX_CHARS
     assert text.startswith("RuntimeError: The model was not loaded.")
     assert text.endswith("could not be converted. The cause: no kernel for 'Foo'.")
@@ -40,9 +40,9 @@ def test_long_error_keeps_its_first_and_its_last_sentence() -> None:
 
 
 def test_error_of_one_long_sentence_keeps_its_end() -> None:
-    text = error_sentences("RuntimeError", f"{'x' * 2000} because of the cause")
+    text = shorten_error_message("RuntimeError", f"{'x' * 2000} because of the cause")
     assert len(text) <= MAX_CHARS and text.endswith("because of the cause")
 
 
 def test_error_without_text_is_its_kind() -> None:
-    assert error_sentences("RuntimeError", "") == "RuntimeError"
+    assert shorten_error_message("RuntimeError", "") == "RuntimeError"

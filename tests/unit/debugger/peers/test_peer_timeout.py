@@ -32,7 +32,7 @@ def test_peer_timeout_follows_its_earlier_answers(endless_third_run: Peer) -> No
     with np.load(path.with_suffix(".inputs.npz")) as archive:
         feeds = dict(archive)
     loaded = endless_third_run.open(OnnxJob(str(path)))
-    with endless_third_run.hurry():
+    with endless_third_run.shortened_timeout():
         for _ in range(2):
             assert loaded.run(feeds)
         with pytest.raises(PeerError, match=r"no answer within 0\.25 s of a processor") as raised:

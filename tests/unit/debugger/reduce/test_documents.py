@@ -10,7 +10,7 @@ import pytest
 from loopdbg.debugger.reduce.documents.document import Document, DocumentNode, ReductionCandidate
 from loopdbg.debugger.reduce.initial_candidate import document_from_model
 from loopdbg.debugger.reduce.interestingness import Observation
-from loopdbg.debugger.reduce.reduction_passes import single_iteration
+from loopdbg.debugger.reduce.reduction_passes import single_iteration_candidate
 from loopdbg.debugger.reduce.reduction_session import ReductionSession, document_values
 from text_models import SAMPLES, sample
 
@@ -79,7 +79,7 @@ def test_single_iteration_gives_the_carried_values(name: str) -> None:
     peeled_any = 0
     for step in lab.main_document.loops():
         for index in range(min(lab.trip_count(step), 3)):
-            cut = single_iteration(lab, step.key, index, values)
+            cut = single_iteration_candidate(lab, step.key, index, values)
             after = lab.carried_state(step.key, index + 1, values)
             assert cut is not None and after is not None
             inputs = [*run(cut.documents[0], cut).values(), *cut.inputs.values()]

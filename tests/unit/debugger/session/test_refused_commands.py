@@ -49,7 +49,7 @@ class StaticSession(Controller):
     def _clear_interrupt(self) -> None:
         pass
 
-    def stop_here(self) -> Stop:
+    def current_stop(self) -> Stop:
         return self.stop
 
 

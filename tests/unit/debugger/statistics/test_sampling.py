@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.statistics.sampling import (
-    fold_elements,
-    fold_scalars,
-    indices_per_line,
+    plot_line_indices,
+    reduce_elements,
+    reduce_scalars,
     sample_elements,
     sample_scalars,
     segment_extremes,
@@ -31,7 +31,7 @@ def test_single_elements_are_sampled_in_runs(count: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 65, 1000])
 @pytest.mark.parametrize("lines", [1, 3, 64])
 def test_each_plot_row_has_elements(count: int, lines: int) -> None:
-    places = indices_per_line(count, lines, 8)
+    places = plot_line_indices(count, lines, 8)
     assert (np.diff(places) > 0).all() and places[0] >= 0 and places[-1] == count - 1
     step = -(-count // lines)
     assert set((places // step).tolist()) == set(range(-(-count // step)))
@@ -54,7 +54,7 @@ def test_elements_follow_the_growing_axis() -> None:
 def test_each_element_is_considered(dtype: str, count: int, size: int, numbers: int) -> None:
     rng = np.random.default_rng(count + size)
     elements = rng.integers(0 if dtype in ("uint8", "bool") else -100, 100, (count, size)).astype(dtype)
-    result = fold_elements(elements, size, numbers)
+    result = reduce_elements(elements, size, numbers)
     assert result.is_exhaustive and result.rows.shape == (count, min(size, numbers))
     ends = [*result.part_starts[1:], size]
     for k, (a, b) in enumerate(zip(result.part_starts, ends, strict=True)):
@@ -66,7 +66,7 @@ def test_non_finite_values_precede_the_largest() -> None:
     rows = np.array([[1, np.nan, 9, 8, -np.inf, 7, -5, 3, 2]])
     assert np.array_equal(segment_extremes(rows, np.array([0, 3, 6])), [[np.nan, -np.inf, -5]], equal_nan=True)
     assert segment_extremes(np.array([[-128, 127]], np.int8), np.array([0])).tolist() == [[-128]]
-    assert fold_elements(np.arange(24).reshape(2, 3, 4), 12, 12, axis=1).rows[1].tolist() == [
+    assert reduce_elements(np.arange(24).reshape(2, 3, 4), 12, 12, axis=1).rows[1].tolist() == [
         12, 16, 20, 13, 17, 21, 14, 18, 22, 15, 19, 23,
     ]  # fmt: skip
 
@@ -74,8 +74,8 @@ def test_non_finite_values_precede_the_largest() -> None:
 def test_single_elements_include_the_ends_of_each_part() -> None:
     numbers = np.zeros(100_000, np.float32)
     numbers[777], numbers[50_001] = -3, np.nan
-    result = fold_scalars(numbers, 1024)
+    result = reduce_scalars(numbers, 1024)
     assert result.is_exhaustive and len(result.rows) == 1024
     assert (np.nanmin(result.rows), np.nanmax(result.rows)) == (-3, 0)
     assert np.isnan(result.rows).any() and (np.diff(result.element_indices) >= 0).all()
-    assert fold_scalars(numbers[:9], 1024).rows.tolist() == sample_scalars(numbers[:9], 1024).rows.tolist()
+    assert reduce_scalars(numbers[:9], 1024).rows.tolist() == sample_scalars(numbers[:9], 1024).rows.tolist()

@@ -152,7 +152,7 @@ def test_cell_text(value: object, how: NumberFormat, text: str) -> None:
 
 def test_formats_cycle() -> None:
     how = NumberFormat.SHORT
-    seen = [how := how.following for _ in NumberFormat]
+    seen = [how := how.next_format for _ in NumberFormat]
     assert seen[-1] is NumberFormat.SHORT and len(set(seen)) == len(NumberFormat)
 
 

@@ -19,7 +19,7 @@ from loopdbg.runtime.graph.graph_json import (
     graph_digest,
     graph_from_json,
     graph_to_json,
-    identical_values,
+    identical_value_pairs,
 )
 from text_models import BRANCHES, NESTED, SAMPLES, model
 
@@ -54,7 +54,7 @@ def test_nesting_and_branches(text: str, inputs: dict[str, int | float]) -> None
 @pytest.mark.parametrize("name", MODELS)
 def test_values_of_identical_graphs_correspond_by_position(name: str) -> None:
     left, right = (loopdbg.load(SAMPLES / name).graph for _ in range(2))
-    values = identical_values(left, right)
+    values = identical_value_pairs(left, right)
     assert values is not None
     assert all(a.name == b.name and a is not b for a, b in values.items())
     assert [values[value] for value in left.outputs] == right.outputs
@@ -84,8 +84,8 @@ WRITTEN = """g (float[2] x) => (float[2] y) <float[2] w = {0, 1}> {
 )
 def test_graphs_that_differ_are_not_identical(old: str, new: str) -> None:
     left, right = model(WRITTEN), model(WRITTEN.replace(old, new) if old != "a" else re.sub(r"\ba\b", new, WRITTEN))
-    assert identical_values(left.graph, model(WRITTEN).graph) is not None
-    assert identical_values(left.graph, right.graph) is None
+    assert identical_value_pairs(left.graph, model(WRITTEN).graph) is not None
+    assert identical_value_pairs(left.graph, right.graph) is None
 
 
 def operation(**attributes: object) -> Graph:

@@ -11,7 +11,7 @@ import pytest
 from numpy._core.multiarray import get_handler_name
 
 import loopdbg
-from loopdbg.runtime.kernels.memory_guard import available_bytes, read_figures_below
+from loopdbg.runtime.kernels.memory_guard import available_bytes, set_memory_figures_root
 from optimizer_access import requires_optimizer
 from text_models import model
 
@@ -51,10 +51,10 @@ def figures(tmp_path: Path) -> Iterator[Figures]:
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        read_figures_below(str(tmp_path))
+        set_memory_figures_root(str(tmp_path))
 
     yield write
-    read_figures_below("")
+    set_memory_figures_root("")
 
 
 def meminfo(megabytes: int, swap: int = 0) -> dict[str, str]:

@@ -26,7 +26,7 @@ def _formula(
         extent = y2 - y1, x2 - x1
         if flag:
             extent = max(extent[0], values.dtype.type(1)), max(extent[1], values.dtype.type(1))
-        reduce = np.maximum.reduce if parts else subject.bin_means
+        reduce = np.maximum.reduce if parts else subject.sum_weighted_neighbours
         samples = subject.roi_align_samples(values[image], (y1, x1), extent, pooled, ratio, reduce)
         mode, least = ("avg", None) if how == routines.ROI_MEAN else ("max", None if parts else 0.0)
         out[k] = subject.pool_samples(samples, mode, least)

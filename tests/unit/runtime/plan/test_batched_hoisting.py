@@ -61,13 +61,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The row counts for which products of a block were bound."""
     seen: list[int] = []
-    product = batched_primitives.BatchedPrimitives._product
+    product = batched_primitives.BatchedPrimitives._batched_product
 
     def spy(self: batched_primitives.BatchedPrimitives, function: Any, a: Any, b: Any) -> Any:
         seen.append(self.count)
         return product(self, function, a, b)
 
-    monkeypatch.setattr(batched_primitives.BatchedPrimitives, "_product", spy)
+    monkeypatch.setattr(batched_primitives.BatchedPrimitives, "_batched_product", spy)
     return seen
 
 

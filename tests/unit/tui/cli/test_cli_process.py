@@ -53,14 +53,14 @@ def test_no_progress_without_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0)
-    tick, ticks = progress.ProgressLog.tick, itertools.count(1)
+    show_if_due, ticks = progress.ProgressLog.show_if_due, itertools.count(1)
 
     def ticked(self: progress.ProgressLog, run: Any) -> None:
-        tick(self, run)
+        show_if_due(self, run)
         if next(ticks) == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(progress.ProgressLog, "tick", ticked)
+    monkeypatch.setattr(progress.ProgressLog, "show_if_due", ticked)
     ran = run_cli(capsys, "run", save_text_model(tmp_path, ENDLESS), "--input", "v0=0")
     assert ran.status == 130
     assert ran.err.startswith("loopdbg: interrupted in loop ") and ran.err.count("\n") == 1

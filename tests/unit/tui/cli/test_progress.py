@@ -33,7 +33,7 @@ class FakeRun:
             for plan, count, trip_count in zip(loops, iterations, self.trip_counts, strict=True)
         ]
         before = len(self.stream.getvalue())
-        self.progress.tick(Run(loops=totals))
+        self.progress.show_if_due(Run(loops=totals))
         return self.stream.getvalue()[before:].removeprefix("\r").removesuffix("\x1b[K")
 
 
@@ -79,7 +79,7 @@ def test_progress_shows_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
     story.now += 2
     (plan,) = story.model.plan.loops
     totals = [LoopTotals(plan.loop.name, plan.path, 5, 1, None, {}, 25, 1.0)]
-    story.progress.tick(Run(loops=totals), "comparing: ")
+    story.progress.show_if_due(Run(loops=totals), "comparing: ")
     assert story.stream.getvalue() == "\rcomparing: 5 of 25 iterations of 'rnn'\x1b[K"
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_drawn_between_loops(tmp_path: Path) -> None:
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)))
     ended = LoopTotals("a", "a", 5, 1, StoppedBy.TRIP_COUNT, {}, 5, 1.0)
     story.now += 9
-    story.progress.tick(Run(loops=[ended]))
+    story.progress.show_if_due(Run(loops=[ended]))
     assert story.stream.getvalue() == ""
 
 
