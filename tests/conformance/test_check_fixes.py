@@ -87,6 +87,8 @@ def save(case: FixCase, folder: Path) -> tuple[Path, onnx.ModelProto]:
 @pytest.mark.parametrize("case", FIX_CASES, ids=lambda case: f"{case.kind}: {case.name}")
 def test_fixed_model_runs_in_the_runtime(peers: dict[str, Peer], tmp_path: Path, case: FixCase) -> None:
     path, proto = save(case, tmp_path)
+    if proto.opset_import[0].version > onnx.defs.onnx_opset_version():
+        pytest.skip(f"onnx {onnx.__version__} does not have opset {proto.opset_import[0].version}")
     result = fix(path, case)
     applied = [step for step in result.fixes if step.applied]
     assert case.kind in {step.kind for step in applied}, result.fixes

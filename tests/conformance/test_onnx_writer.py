@@ -22,7 +22,8 @@ RANDOM = ("random", "bernoulli", "dropout", "multinomial")
 @pytest.mark.slow
 def test_a_model_written_from_its_graph_is_the_model() -> None:
     compared = 0
-    for case in load_node_tests():
+    cases = list(load_node_tests())
+    for case in cases:
         inputs, _ = case.data_sets[0]
         try:
             model = loopdbg.Model(frontend.from_proto(case.model, case.name))
@@ -39,4 +40,4 @@ def test_a_model_written_from_its_graph_is_the_model() -> None:
             result = compare(value, again[name], Tolerance(0, 0))
             assert not result.kind, (case.name, name, result)
         compared += 1
-    assert compared > 1700
+    assert compared > 0.9 * len(cases)

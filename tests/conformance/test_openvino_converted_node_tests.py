@@ -23,8 +23,8 @@ from .single_node_tests import as_loopdbg_value
 EXCEPTIONS = {
     "test_div_int32_trunc": "the file says m_pythondiv=true, which floors; OpenVINO's CPU plugin truncates in any case",
 }
-#: How many come out right here at least.
-AT_LEAST = 1530
+#: Minimum share of the converted tests that come out right here.
+MIN_SHARE_RIGHT = 0.95
 
 
 @cache
@@ -98,4 +98,4 @@ def test_what_openvino_converts_and_gets_right_comes_out_right(record_property: 
     )
     left = {name: what for name, what in failed.items() if name not in EXCEPTIONS}
     assert not left, "\n".join(f"{name}: {what}" for name, what in left.items())
-    assert len(messages) - len(wrong) >= AT_LEAST
+    assert len(messages) - len(wrong) >= MIN_SHARE_RIGHT * len(messages)

@@ -36,6 +36,7 @@ def session(count: int, still: int = 0, name: str = "s{}") -> loopdbg.Session:
 
 def laid_out(figure: Figure) -> Figure:
     with warnings.catch_warnings(action="error"):  # such as that a layout does not fit
+        warnings.simplefilter("ignore", DeprecationWarning)  # of old versions of matplotlib
         figure.draw_without_rendering()
     return figure
 

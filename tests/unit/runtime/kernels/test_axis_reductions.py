@@ -138,6 +138,12 @@ def test_extremes_of_rows(dtype: Any, op_type: str) -> None:
 LENGTHS = (*range(1, 300), *range(500, 1200, 3), *range(1016, 1050), *range(2040, 2100), 4096, 18432, 40000, 70001)
 
 
+sums_like_numpy = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.3.0", reason="NumPy summed in another order before 2.3"
+)
+
+
+@sums_like_numpy
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("odd", [False, True])
 def test_sums_are_those_of_numpy(dtype: Any, odd: bool) -> None:
@@ -150,6 +156,7 @@ def test_sums_are_those_of_numpy(dtype: Any, odd: bool) -> None:
             np.testing.assert_array_equal(EagerPrimitives().reduce(np.add, part, (part.ndim - 1,), True), expected)
 
 
+@sums_like_numpy
 @pytest.mark.parametrize("shape", [(12, 16), (200, 200), (3, 5, 700), (40000,), (1, 18432), (7, 1000), (2, 4, 129)])
 def test_sums_without_python(shape: tuple[int, ...]) -> None:
     x = numbers(shape, np.float32, False)

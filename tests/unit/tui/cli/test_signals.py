@@ -127,6 +127,7 @@ with terminate_on_signals():
 def test_signal_in_an_interpreter_callback_is_not_lost(number: signal.Signals) -> None:
     code = f"""
 import signal
+import time
 from loopdbg.tui.cli.signal_handlers import terminate_on_signals
 class Thing:
     def __del__(self):
@@ -134,7 +135,8 @@ class Thing:
 with terminate_on_signals():
     try:
         Thing()
-        signal.pause()
+        while True:  # pause() would miss a signal that arrives just before it
+            time.sleep(0.01)
     except KeyboardInterrupt:
         print("interrupted")
     except SystemExit:
