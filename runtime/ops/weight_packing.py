@@ -238,7 +238,7 @@ def cached_layout(array: Array, layout: Callable[[Array], Array]) -> Array:
     return _LAYOUT_CACHE[key]
 
 
-def has_room_for_layout(array: Array, layout: Callable[[Array], Array]) -> bool:
+def fits_packing_limit(array: Array, layout: Callable[[Array], Array]) -> bool:
     """True if ``layout(array)`` is cached, or fits into MAX_PACKED_BYTES with what is."""
     if _layout_key(array, layout) in _LAYOUT_CACHE:
         return True

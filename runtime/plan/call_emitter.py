@@ -27,7 +27,7 @@ from ..ops import ufunc_kernels
 from ..ops.eager import EagerPrimitives
 from ..ops.primitive_types import Elementwise, NoNativeKernel, RoutineCall
 from ..ops.ufunc_kernels import IDENTITY, row_major_strides, shapes_and_strides
-from ..ops.weight_packing import cached_layout, has_room_for_layout, is_packable, packing_for_rows
+from ..ops.weight_packing import cached_layout, fits_packing_limit, is_packable, packing_for_rows
 from .binding_result import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
 
 _EAGER = EagerPrimitives()
@@ -205,7 +205,7 @@ class CallEmitter:
     def _packed_weights(self, b: Buffer, weights: Array, rows: int) -> Buffer | None:
         """Packed weights, cached so that single iterations and batches share them; None: there are too many."""
         layout = packing_for_rows(rows)
-        if b.contiguous and not has_room_for_layout(weights, layout):
+        if b.contiguous and not fits_packing_limit(weights, layout):
             return None
         key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
         if key not in self.packed:

@@ -16,7 +16,7 @@ from loopdbg.runtime.ops.weight_packing import (
     INT8_MIN_BYTES,
     cached_layout,
     factor_int8,
-    has_room_for_layout,
+    fits_packing_limit,
     is_float16_exact,
     pack_weights,
     packing_for_rows,
@@ -82,13 +82,13 @@ def test_no_more_weights_are_packed_than_the_limit_allows(monkeypatch: pytest.Mo
     packed = sum(layout.nbytes for layout in weight_packing._LAYOUT_CACHE.values())
     monkeypatch.setattr(weight_packing, "MAX_PACKED_BYTES", packed + 2 * weights[0].nbytes)
     for matrix in weights[:2]:
-        assert has_room_for_layout(matrix, pack_weights)
+        assert fits_packing_limit(matrix, pack_weights)
         cached_layout(matrix, pack_weights)
-    assert not has_room_for_layout(weights[2], pack_weights)
-    assert has_room_for_layout(weights[0], pack_weights), "what is packed remains so"
+    assert not fits_packing_limit(weights[2], pack_weights)
+    assert fits_packing_limit(weights[0], pack_weights), "what is packed remains so"
     del weights[0], matrix
     gc.collect()
-    assert has_room_for_layout(weights[1], pack_weights)
+    assert fits_packing_limit(weights[1], pack_weights)
 
 
 def test_models_beyond_the_limit_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
