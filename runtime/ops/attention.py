@@ -55,7 +55,7 @@ class AttentionWindow:
         return visible
 
     def has_fully_masked_query(self, queries: int, keys: int) -> bool:
-        """True if no query sees any key."""
+        """True if some query sees no key."""
         visible = self.visibility_mask(queries, keys)
         return visible is not None and not visible.any(1).all()
 
