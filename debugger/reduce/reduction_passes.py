@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...runtime.model import Data
-from .documents.document import Document, DocumentNode, GraphPath, ReductionCandidate
+from .documents.document import Document, DocumentNode, GraphPath, NewInputs, ReductionCandidate
 from .reduction_session import ReductionSession
 
 LOOP_OPERATORS = ("Loop", "Scan", "TensorIterator")
@@ -167,10 +167,28 @@ def single_iteration_candidate(
     run: ReductionSession, key: str, k: int, values: Mapping[str, Data]
 ) -> ReductionCandidate | None:
     """Return one iteration of the body of a loop."""
+    return _apply_edit_with_state(
+        run, key, k, values, lambda document, state: document.replace_by_iteration(key, k, state, values)
+    )
+
+
+def _apply_edit_with_state(
+    run: ReductionSession,
+    key: str,
+    k: int,
+    values: Mapping[str, Data],
+    edit: Callable[[Document, Sequence[Data]], NewInputs],
+) -> ReductionCandidate | None:
+    """Return the best candidate with an edit that needs the carried values of a loop at an iteration."""
     state = run.carried_state(key, k, values)
     if state is None:
         return None
-    return run.apply_edit(lambda document: document.replace_by_iteration(key, k, state, values))
+
+    def edit_document(document: Document) -> NewInputs:
+        # Of two documents, one may carry more values.
+        return edit(document, state) if len(document.initial_value_names(key)) == len(state) else None
+
+    return run.apply_edit(edit_document)
 
 
 def _skip_iterations(run: ReductionSession, node: DocumentNode) -> bool:
@@ -188,9 +206,8 @@ def _start_at_iteration(
     run: ReductionSession, key: str, k: int, values: Mapping[str, Data]
 ) -> ReductionCandidate | None:
     """Let a loop start with a later iteration."""
-    state = run.carried_state(key, k, values)
-    return (
-        None if state is None else run.apply_edit(lambda document: document.start_at_iteration(key, k, state, values))
+    return _apply_edit_with_state(
+        run, key, k, values, lambda document, state: document.start_at_iteration(key, k, state, values)
     )
 
 

@@ -129,3 +129,15 @@ def test_values_are_those_of_the_main_graph() -> None:
     document = document_from_model(model)
     result = document_values(document, inputs, None)
     assert same(result["sizes"], model.run(inputs)["sizes"]) and same(result["h0"], inputs["h0"])
+
+
+def test_iterations_of_models_that_carry_different_values_do_not_correspond() -> None:
+    lab = reduction_session("lstm.xml")
+    fewer = lab.main_document.copy()
+    loop, index = fewer.carried_values()[0]
+    assert fewer.remove_carried(loop, index)
+    both = ReductionSession(
+        AlwaysInteresting(), ReductionCandidate((lab.main_document, fewer), lab.best.inputs), Observation("value")
+    )
+    assert single_iteration_candidate(lab, loop.key, 1, lab.values()) is not None
+    assert single_iteration_candidate(both, loop.key, 1, both.values()) is None
