@@ -6,6 +6,7 @@ A case depends only on its name: ``onnx operator 17`` is a format, a kind of cha
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -32,6 +33,8 @@ from strategies.onnx_export import to_onnx
 
 #: The most tests of a reduction.
 _MAX_TESTS = 400
+#: What an IR adds to the name of a value that a body captures.
+_IN_BODY = re.compile(r"_in_loop\d+$")
 #: Seconds that the comparison of two reduced models in a process of its own may take.
 _TIMEOUT_SECONDS = 60
 #: Runs two models with the inputs that each has.
@@ -92,7 +95,9 @@ def judge_repro(mutant: ProgramMutant, repro: Repro) -> str:
     names = {name for path in repro.output.models for name in names_in(loopdbg.load(path).graph)}
     # The element itself, though it be a copy that a comparison names by its readers.
     wanted = {*mutant.mutation.names, *(word.strip(":") for word in mutant.mutation.text.split()[:2])}
-    if not names & wanted:
+    if mutant.mutation.text.startswith("scan "):  # an IR names the loop's port by what reads it
+        wanted |= {name for name in names if name.startswith("loop ")}
+    if not {_IN_BODY.sub("", name) for name in names} & wanted:
         return f"LOST: none of {sorted(wanted)} among {sorted(names)}"
     return larger_than_needed(repro)
 
