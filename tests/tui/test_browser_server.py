@@ -124,6 +124,22 @@ async def test_reloaded_page_finds_its_debugger() -> None:
                 await _drawn(page, "before iteration 0")
 
 
+async def test_page_that_reloads_before_its_connection_ends_finds_its_debugger() -> None:
+    with served("--no-token") as address:
+        assert await asyncio.to_thread(get, address)
+        url = f"{address}ws/{'0123456789abcdef' * 2}?width=100&height=30"
+        async with aiohttp.ClientSession() as session:
+            last = await session.ws_connect(url)
+            await _drawn(last, "before iteration 0")
+            await last.send_json(["stdin", "s"])
+            await _drawn(last, "before iteration 1")
+            async with session.ws_connect(url) as page:
+                await last.close()
+                await _drawn(page, "before iteration ")
+                await page.send_json(["stdin", "s"])
+                await _drawn(page, "before iteration 2")
+
+
 async def _drawn(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
     screen = ""
     async with asyncio.timeout(120):

@@ -32,6 +32,7 @@ STOP_TIMEOUT_SECONDS = 3.0  # seconds before a stopping debugger is killed
 DETACHED_TIMEOUT_SECONDS = (
     60.0  # seconds that a debugger waits for its page to reconnect after a reload or a network failure
 )
+RELOAD_WAIT_SECONDS = 2.0  # seconds that a page waits for the end of its tab's last connection
 #: The terminal type of a page, independent of the server's.
 PAGE_TERM = "xterm-256color"
 #: Size of the kept tail of a debugger's stderr.
@@ -174,6 +175,8 @@ class PageServer(Server):
         self._pages: set[web.WebSocketResponse] = set()
         #: Detached debuggers by tab name, oldest first, with their timeouts.
         self._detached: dict[str, tuple[PageProcess, asyncio.TimerHandle]] = {}
+        #: For each open tab, the event that its connection ended.
+        self._connection_ends: dict[str, asyncio.Event] = {}
         self._shutting_down = False
         self._stop_tasks: set[asyncio.Task[None]] = set()
 
@@ -221,24 +224,34 @@ class PageServer(Server):
         return page
 
     async def _serve_page(self, page: web.WebSocketResponse, name: str, cells: tuple[int, int]) -> None:
+        if name in self._connection_ends:
+            # A reload may come before the end of the last connection. A copied tab gets a debugger of its own.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._connection_ends[name].wait(), RELOAD_WAIT_SECONDS)
         if name in self._detached:
             debugger = self._take_detached(name)
         else:
             if len(self._pages) + len(self._detached) > PAGES_MAX:
                 await self._take_detached(next(iter(self._detached))).stop()
             debugger = PageProcess(self.command, self.download_manager)
+        ended = asyncio.Event()
+        if name:
+            self._connection_ends[name] = ended
         try:
             await debugger.attach_page(page, cells)
             async for message in page:
                 if message.type == WSMsgType.TEXT:
                     await handle_page_message(message.data, page, debugger)
         finally:
+            if self._connection_ends.get(name) is ended:
+                del self._connection_ends[name]
             debugger.detach_page()
             if self._shutting_down or not debugger.is_running or not name or name in self._detached:
                 await debugger.stop()
             else:
                 loop = asyncio.get_running_loop()
                 self._detached[name] = debugger, loop.call_later(DETACHED_TIMEOUT_SECONDS, self._stop_detached, name)
+            ended.set()
 
     def _take_detached(self, name: str) -> PageProcess:
         """Remove a detached debugger and cancel its timeout."""
