@@ -9,8 +9,8 @@ from .state cimport ExecutionState, Slot
 # REUSED_OUTPUT_MIN_BYTES or more comes from the system page by page: 1 ms for 2 MB. Arrays of more than
 # KEPT_ARRAY_MAX_BYTES are not kept between executions.
 cdef enum:
-    REUSED_OUTPUT_MIN_BYTES = 1 << 17
-    KEPT_ARRAY_MAX_BYTES = 1 << 25
+    REUSED_OUTPUT_MIN_BYTES = 0x20000  # 128 KiB; Cython's overflow checks do not compile a shift here
+    KEPT_ARRAY_MAX_BYTES = 0x2000000  # 32 MiB
 
 cdef class Memory:
     cdef ExecutionState s

@@ -258,15 +258,15 @@ cdef int run_node(ExecutionState *s, int pc) noexcept nogil:
 
 cdef int run_region(ExecutionState *s, Region *r) noexcept nogil:
     cdef OptimizerNode *n = <OptimizerNode *>r
-    cdef Instr *ins = s.code + s.pc
-    if run(s, n, ins):
+    cdef int pc = s.pc
+    if run(s, n, s.code + pc):
         return REGION_PYTHON
-    ins, n = ins + 1, n + 1
+    pc, n = pc + 1, n + 1
     # Nodes that ran in this entry are often adjacent to constants: two of three nodes in an iteration of nms_soft. As
     # separate regions each costs 60 instructions; here, 20.
-    while not s.stepping and is_idle(s, n, ins):
-        ins, n = ins + 1, n + 1
-    s.pc = <int>(ins - s.code)
+    while not s.stepping and is_idle(s, n, s.code + pc):
+        pc, n = pc + 1, n + 1
+    s.pc = pc
     return REGION_RAN
 
 
