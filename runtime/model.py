@@ -688,13 +688,15 @@ class Model:
             event, index = "limit", engine.stack[-1]
             raise
         finally:
-            if isinstance(on_iteration, EngineHook):
-                on_iteration._detach_engine()
-            if observer is not None:
-                observer.finish(event, index)
-            if on_iteration is not None:
-                engine.set_hook(None)
-            engine.on_tick = None
+            try:
+                if isinstance(on_iteration, EngineHook):
+                    on_iteration._detach_engine()
+                if observer is not None:
+                    observer.finish(event, index)
+            finally:
+                if on_iteration is not None:
+                    engine.set_hook(None)
+                engine.on_tick = None
 
     def _take_results(self, engine: Engine, is_unobserved: bool) -> dict[str, Data]:
         """The results of a finished run; stores the variables for the next run. ``is_unobserved``: nothing else
@@ -741,7 +743,8 @@ class Model:
         """Release an engine after a run."""
         if engine is not self._engine:
             return
-        if engine.spec_count > MAX_SHAPES_PER_ENGINE or engine.handed_over:
+        # Records remain if a hook failed to detach: the next run would fill them as well.
+        if engine.spec_count > MAX_SHAPES_PER_ENGINE or engine.handed_over or engine.monitor.has_records:
             self._engine = None
         self._lock.release()
 

@@ -127,6 +127,28 @@ def test_lines_of_a_recording(tmp_path: Path) -> None:
     assert number > 10 * STRIDE
 
 
+def test_hook_that_failed_to_detach_gets_no_rows_of_later_runs(tmp_path: Path) -> None:
+    """Its records stayed in the engine, and each later run filled them."""
+
+    class FailingRecorder(Recorder):
+        calls = 0
+
+        def _pass_on_copied_rows(self) -> None:
+            self.calls += 1
+            super()._pass_on_copied_rows()
+
+        def _detach_engine(self) -> None:
+            raise MemoryError("there is none")
+
+    model, inputs = loopdbg.load(save_text_model(tmp_path, SUM)), {"M": 12, "v0": 1.0}
+    with pytest.raises(MemoryError), FailingRecorder(tmp_path / "failed.loopdb", model, inputs) as recorder:
+        model.execute(inputs, on_iteration=recorder)
+    calls = recorder.calls
+    assert calls
+    model.run(inputs)
+    assert recorder.calls == calls
+
+
 def test_the_outputs_are_those_of_the_model() -> None:
     """What the sweeps compare with is right."""
     for name in MODEL_TEXTS:

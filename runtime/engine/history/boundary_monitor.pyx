@@ -409,6 +409,10 @@ cdef class BoundaryMonitor:
 
     # -- records
 
+    @property
+    def has_records(self):
+        return bool(self.record_buffers)
+
     def add_record(self, int index, slots, keep=None):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
