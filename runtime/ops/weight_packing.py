@@ -242,7 +242,8 @@ def fits_packing_limit(array: Array, layout: Callable[[Array], Array]) -> bool:
     """True if ``layout(array)`` is cached, or fits into MAX_PACKED_BYTES with what is."""
     if _layout_key(array, layout) in _LAYOUT_CACHE:
         return True
-    return sum(packed.nbytes for packed in _LAYOUT_CACHE.values()) + array.nbytes <= MAX_PACKED_BYTES
+    # A copy: weights may be freed meanwhile.
+    return sum(packed.nbytes for packed in list(_LAYOUT_CACHE.values())) + array.nbytes <= MAX_PACKED_BYTES
 
 
 def _layout_key(array: Array, layout: Callable[[Array], Array]) -> tuple[Any, ...]:
