@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -158,9 +159,39 @@ class HangGuard:
         os.close(self._stderr)
 
 
+class CrashReports:
+    """Prints where workers crashed right before the summary: nobody finds it in the middle of a long log."""
+
+    MAX_LINES = 15
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._folder = tempfile.TemporaryDirectory()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """In the process that starts the workers."""
+        node.workerinput["crash_report"] = f"{self._folder.name}/{node.gateway.id}.txt"
+
+    def pytest_sessionstart(self) -> None:
+        """In a worker, after pytest set the handler of its own."""
+        path = getattr(self._config, "workerinput", {}).get("crash_report")
+        if path is not None:
+            faulthandler.enable(os.open(path, os.O_WRONLY | os.O_CREAT))
+
+    def pytest_sessionfinish(self) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        for path in sorted(Path(self._folder.name).iterdir()):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if text and terminal is not None:
+                lines = text[max(text.find("Current thread"), 0) :].splitlines()[: self.MAX_LINES]
+                terminal.write_line("\n".join([f"\n{path.stem}: {text.splitlines()[0]}", *lines]))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Duplicate stderr before a test captures it."""
     config.pluginmanager.register(HangGuard(os.dup(2)))
+    config.pluginmanager.register(CrashReports(config))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
