@@ -160,7 +160,7 @@ class HangGuard:
 
 
 class CrashReports:
-    """Prints where workers crashed right before the summary: nobody finds it in the middle of a long log."""
+    """Prints where workers crashed right before the summary: it is easily missed in the middle of a long log."""
 
     MAX_LINES = 15
 
