@@ -1,11 +1,11 @@
 """Cost of coverage: time of a run that is measured, relative to one that is not, on the models of ``make bench``.
 
-python benchmarks/coverage_cost.py
+python benchmarks/coverage_cost.py [CASE ...]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 
@@ -21,7 +21,12 @@ TURN_SECONDS = 0.05
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(CASES)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one of {', '.join(CASES)}")
+    names = parser.parse_args().cases or list(CASES)
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        parser.error(f"there is no case {unknown[0]!r}; there are {', '.join(CASES)}")
     print(f"{'case':12} {'us/iteration':>12} {'each run':>10} {'accumulated':>12}  points")
     for name in names:
         print(cost_line(name), flush=True)
