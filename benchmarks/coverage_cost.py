@@ -6,6 +6,8 @@ python benchmarks/coverage_cost.py [CASE ...]
 from __future__ import annotations
 
 import argparse
+import statistics
+import threading
 import time
 from collections.abc import Callable
 
@@ -14,8 +16,8 @@ from loopdbg.debugger.coverage.recorder import CoverageRecorder
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model
 
-ROUNDS = 12
-WARM_UP_SECONDS = 2.0
+ROUNDS = 41
+WARM_UP_SECONDS = 1.0
 #: Minimum duration of a turn.
 TURN_SECONDS = 0.05
 
@@ -44,19 +46,24 @@ def cost_line(name: str) -> str:
         lambda: model.execute(inputs, observer=many),
     ]
     for way in ways:
-        # Programs that run long are compiled by another thread.
         start = time.monotonic()
-        while time.monotonic() - start < WARM_UP_SECONDS:
+        while time.monotonic() - start < WARM_UP_SECONDS or _is_compiling():
             way()
     repeats = max(1, round(TURN_SECONDS / max(_time_runs(ways[0], 1), 1e-6)))
-    # In turn, so that other work on this machine slows all.
+    # Ratios within a round, so that other work and a changing clock rate slow both sides.
     rounds = [[_time_runs(way, repeats) / repeats for way in ways] for _ in range(ROUNDS)]
-    plain, measured, accumulated = (min(column) for column in zip(*rounds, strict=True))
+    plain = statistics.median(seconds for seconds, _, _ in rounds)
+    each, accumulated = (statistics.median(turn[k] / turn[0] for turn in rounds) - 1 for k in (1, 2))
     coverage = single.coverage
     return (
-        f"{name:12} {1e6 * plain / case.iterations:12.3f} {measured / plain - 1:10.1%} "
-        f"{accumulated / plain - 1:12.1%}  {coverage.covered} of {coverage.total}"
+        f"{name:12} {1e6 * plain / case.iterations:12.3f} {each:10.1%} {accumulated:12.1%}  "
+        f"{coverage.covered} of {coverage.total}"
     )
+
+
+def _is_compiling() -> bool:
+    """Does another thread compile a program that has run long?"""
+    return any(thread.name == "loopdbg-compile" for thread in threading.enumerate())
 
 
 def _time_runs(run: Callable[[], object], repeats: int) -> float:

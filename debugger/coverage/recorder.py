@@ -489,6 +489,8 @@ class CoverageRecorder:
         return self.engine.loop_state(index)[3] is not None
 
     def _branches_taken(self) -> frozenset[tuple[Node | None, bool | None]]:
+        if not self._branch_sites:
+            return frozenset()
         return frozenset((site.node, site.taken) for site in self._branch_sites if site.point.id in self.hits)
 
     def _is_in_pre_condition(self, site: PointSite) -> bool:
@@ -518,7 +520,7 @@ class CoverageRecorder:
         A node ran if its branch was taken, or, outside of branches, if an iteration of its loop ended.
         """
         outcomes = self.engine.loops.outcomes()
-        taken = self._branches_taken() if self._branch_sites else frozenset()
+        taken = self._branches_taken()
         key = (outcomes, taken)
         if key not in self._points_by_outcome:
             self._points_by_outcome[key] = frozenset(self._points_of_totals(outcomes, taken))

@@ -80,6 +80,11 @@ def shuffle_mask(lanes: list[int]) -> str:
     return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
 
 
+def padded_lanes(count: int) -> list[int]:
+    """The lanes of a vector, and the last one again up to a power of two of lanes."""
+    return [min(k, count - 1) for k in range(1 << (count - 1).bit_length())] if count else []
+
+
 def splat_constant(element: str, text: str, lanes: int) -> str:
     """A constant broadcast to all lanes."""
     return f"<{', '.join([f'{element} {text}'] * lanes)}>" if lanes else text
@@ -211,19 +216,28 @@ class LlvmWriter:
         mask = shuffle_mask([k if k < lanes else -1 for k in range(new_lanes)])
         return self.assign(f"shufflevector {old} {text}, {old} poison, {mask}")
 
+    def pad_lanes(self, t: str, text: str) -> tuple[str, str]:
+        """A vector with copies of its last lane, up to a power of two of lanes, and its type.
+
+        LLVM takes flags of other vectors apart, one by one.
+        """
+        element, lanes = element_and_lanes(t)
+        padded = padded_lanes(lanes)
+        if len(padded) == lanes:
+            return t, text
+        text = self.assign(f"shufflevector {t} {text}, {t} poison, {shuffle_mask(padded)}")
+        return vector_type(element, len(padded)), text
+
     def any_of(self, flags: str, lanes: int) -> str:
-        """Is any flag set?"""
+        """Is any flag set? There is a power of two of them; see ``pad_lanes``."""
         if not lanes:
             return flags
-        t, width = vector_type("i1", lanes), 1 << (lanes - 1).bit_length()
-        if width > lanes:  # LLVM takes other widths apart, flag by flag
-            mask = shuffle_mask([*range(lanes), *[lanes] * (width - lanes)])
-            flags = self.assign(f"shufflevector {t} {flags}, {t} zeroinitializer, {mask}")
-        bits = self.assign(f"bitcast {vector_type('i1', width)} {flags} to i{width}")
-        return self.compare_integers("ne", f"i{width}", bits, 0)
+        bits = self.assign(f"bitcast {vector_type('i1', lanes)} {flags} to i{lanes}")
+        return self.compare_integers("ne", f"i{lanes}", bits, 0)
 
     def any_nan(self, t: str, text: str) -> str:
         """Is any lane NaN?"""
+        t, text = self.pad_lanes(t, text)
         return self.any_of(self.assign(f"fcmp uno {t} {text}, {text}"), element_and_lanes(t)[1])
 
     # -- C

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .c_expression_lowering import write_expression
-from .llvm_writer import TYPES, TypedValue, splat_constant, vector_type
+from .llvm_writer import TYPES, TypedValue, element_and_lanes, padded_lanes, splat_constant, vector_type
 from .program import AnyTest, Argument, ExtremeSearch, FoldOrder, ProductOrder, ScalarOperation, size_of
 from .registers import RegisterFile
 
@@ -89,21 +89,20 @@ def divide_lanes(registers: RegisterFile, operation: ScalarOperation, values: li
 def has_zero(registers: RegisterFile, c_type: str, argument: Argument) -> str:
     """Is any element 0?"""
     w, (register, offsets), element = registers.writer, argument, TYPES[c_type]
-    lanes = lane_count(offsets)
     divisors = registers.gather_lanes(register, element, offsets)
-    zero = w.assign(f"icmp eq {vector_type(element, lanes)} {divisors}, {splat_constant(element, '0', lanes)}")
-    return w.any_of(zero, lanes)
+    t, divisors = w.pad_lanes(vector_type(element, lane_count(offsets)), divisors)
+    lanes = element_and_lanes(t)[1]
+    return w.any_of(w.assign(f"icmp eq {t} {divisors}, {splat_constant(element, '0', lanes)}"), lanes)
 
 
 def any_holds(registers: RegisterFile, test: AnyTest) -> str:
     """Does the relation of a test hold for any element?"""
-    element, size = TYPES[test.c_type], size_of(test.c_type)
-    places = [size * k for k in range(test.count)]
-    a = registers.gather_lanes(test.a, element, places)
-    b = registers.gather_lanes(test.b, element, [0] * test.count if test.is_scalar else places)
-    names = {name: TypedValue(text, test.c_type, test.count) for name, text in (("a", a), ("b", b))}
-    flags = write_expression(test.expression, names, "uint8_t", registers.writer)
-    return registers.writer.any_of(registers.writer.is_true(flags), test.count)
+    w, element, size = registers.writer, TYPES[test.c_type], size_of(test.c_type)
+    places = [size * k for k in padded_lanes(test.count)]
+    a = registers.gather_in_entry_block(test.a, element, places)
+    b = registers.gather_in_entry_block(test.b, element, [0] * len(places) if test.is_scalar else places)
+    names = {name: TypedValue(text, test.c_type, lane_count(places)) for name, text in (("a", a), ("b", b))}
+    return w.any_of(w.is_true(write_expression(test.expression, names, "uint8_t", w)), lane_count(places))
 
 
 def inline_node(

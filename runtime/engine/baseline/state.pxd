@@ -202,7 +202,9 @@ cdef struct LastValueState:
 cdef struct Predicate:
     int pc
     int loop
+    int key
     int enabled
+    int latched          # where it is true it is disabled, without a stop
     int needs_body       # not evaluated before iteration 0
     int reads_previous   # the previous value of a back edge
     int hit

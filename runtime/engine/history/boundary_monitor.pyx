@@ -79,18 +79,17 @@ cdef class BoundaryMonitor:
     cdef int next_key
     cdef int64_t traced          # number of traced boundaries of the execution
     cdef public tuple hits       # keys of the true predicates where one stopped the engine
-    cdef set latches             # keys of predicates that do not stop the engine
-    cdef readonly list latched      # and of those that were true in this execution
+    cdef readonly list latched      # keys of latched predicates that were true in this execution
 
     def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None):
         self.memory, self.binder, self.loops = memory, binder, loops
         self.s, self.plan = &memory.s, memory.plan
         self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
         self.enabled, self.set_numbers = 0, {}
-        self.latches, self.latched = set(), []
+        self.latched = []
 
     def begin(self):
-        """Truncate all records and enable all latches before another execution begins."""
+        """Truncate all records and enable what latched before another execution begins."""
         cdef int k
         self.hits, self.traced = (), 0
         loops = set()
@@ -169,7 +168,7 @@ cdef class BoundaryMonitor:
         if k < 0:
             k = self.grow_predicates()
         predicate = self.s.predicates + k
-        predicate.loop, predicate.needs_body, predicate.hit = index, needs_body, 0
+        predicate.loop, predicate.needs_body, predicate.hit, predicate.latched = index, needs_body, 0, 0
         predicate.reads_previous = self.reads_previous(index, slots)
         self.set_enabled(k, 1)
         predicate.next = self.s.loops[index].first_predicate
@@ -180,6 +179,7 @@ cdef class BoundaryMonitor:
         self.memory.load_consumers()
         unbind_node(self.s.code + predicate.pc)
         self.next_key += 1
+        predicate.key = self.next_key
         self.predicate_table[self.next_key] = (k, instruction, fallback)
         self.bind_derived_slots()
         self.update_observer_counts(index)
@@ -211,9 +211,8 @@ cdef class BoundaryMonitor:
         self.memory.load_consumers()
         self.binder.unbind(self.s.predicates[k].pc)
         del self.predicate_table[key]
-        if key in self.latches:
-            self.latches.remove(key)
-            self.latched = [other for other in self.latched if other != key]
+        if key in self.latched:
+            self.latched.remove(key)
         self.update_observer_counts(index)
 
     def find_predicate(self, int key):
@@ -234,19 +233,29 @@ cdef class BoundaryMonitor:
         """Disable a predicate for the rest of this execution; in later ones it is disabled where it is true, and listed
         in ``latched``, without a stop."""
         self.enable_predicate(key, False)
-        self.latches.add(key)
+        self.s.predicates[<int>self.predicate_table[key][0]].latched = 1
         self.latched.append(key)
 
     def take_hits(self, int index):
-        """Disable the latches that are true at the present boundary of a loop; sets ``hits`` to the other predicates
-        that are, and returns them."""
-        self.hits = self.true_predicates(index)
-        if not self.latches.isdisjoint(self.hits):
-            for key in self.latches.intersection(self.hits):
-                self.set_enabled(self.predicate_table[key][0], 0)
-                self.latched.append(key)
-            self.hits = tuple([key for key in self.hits if key not in self.latches])
+        """Disable the latched predicates that are true at the present boundary of a loop; sets ``hits`` to the keys of
+        the others that are, ascending, and returns them."""
+        cdef Predicate *predicate
+        cdef int k = self.s.loops[index].first_predicate
+        cdef bint disabled = False
+        hits = []
+        while k >= 0:
+            predicate = self.s.predicates + k
+            if predicate.enabled and predicate.hit:
+                if predicate.latched:
+                    disabled = True
+                    self.set_enabled(k, 0)
+                    self.latched.append(predicate.key)
+                else:
+                    hits.append(predicate.key)
+            k = predicate.next
+        if disabled:
             self.update_observer_counts(index, True)
+        self.hits = tuple(sorted(hits))
         return self.hits
 
     def is_native(self, int key):
@@ -258,12 +267,6 @@ cdef class BoundaryMonitor:
         """True while no kernels fit its present values, so that Python evaluates it."""
         cdef int k = self.find_predicate(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].again.stable < 0
-
-    def true_predicates(self, int index):
-        """Keys of the predicates that are true at the present boundary of a loop, ascending."""
-        return tuple(key for key, (entry, _, _) in self.predicate_table.items()
-                     if self.s.predicates[<int>entry].loop == index and self.s.predicates[<int>entry].enabled and
-                     self.s.predicates[<int>entry].hit)
 
     cdef int update_observer_counts(self, int index, bint may_return=False) except -1:
         """After a change: update the hot path's counts and invalidate scalar programs; ``may_return``: not for good."""
