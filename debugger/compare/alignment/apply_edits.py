@@ -21,6 +21,7 @@ from ....runtime.graph import (
     ScanOutput,
     SlicedInput,
     System,
+    TensorType,
     Value,
     bodies,
     captured_values,
@@ -31,7 +32,7 @@ from ....runtime.graph import (
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.graph.topological_order import topological_order
 from ....runtime.ops.registry import ResolvedOperation, resolve
-from ..edits import Edit, EditPlace, EditScript
+from ..edits import Edit, EditKind, EditPlace, EditScript
 
 #: The role of a place -> what the loop or port takes over: values outside of the body, values in it, other fields.
 _PORT_FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
@@ -93,6 +94,14 @@ class _Patch:
         self._scopes: dict[Value, Graph] = {}
         self._parents: dict[Graph, Graph] = {}
         self._record_scopes(left)
+        #: The shapes that changed constants have in the left model, by the names of the right ones: systems differ in
+        #: axes of length 1.
+        self._left_shapes = {
+            edit.right_name: edit.left_data.shape
+            for edit in chosen
+            if edit.kind is EditKind.CONSTANT and edit.left_data is not None and self._foreign_system is not None
+        }
+        self._with_left_axes: set[Value] = set()
         places = [place for edit in chosen for place in edit.places]
         self._replaced = {
             place.left: place.right for place in places if place.role == "value" and place.left is not None
@@ -207,14 +216,26 @@ class _Patch:
         elif node is not None:
             self._clone_right_node(node, scope)
         elif value in self._right_constants or value.constant is not None:
-            self._new_constants.setdefault(scope, []).append(value)
-            self._cloned[value, scope] = value
+            constant = self._cloned[value, scope] = self._with_left_shape(value)
+            self._new_constants.setdefault(scope, []).append(constant)
         elif isinstance(self._right_inputs.get(value), np.ndarray):
             constant = self._cloned[value, scope] = Value(f"{value.name}_right", value.type, self._right_inputs[value])
             self._new_constants.setdefault(scope, []).append(constant)
         else:
             raise UsageError(f"'{value.name}' has no counterpart in the left model")
         return self._cloned[value, scope]
+
+    def _with_left_shape(self, constant: Value) -> Value:
+        """A constant of the right model, with the shape of the one whose place it takes, if they differ in axes of
+        length 1 alone."""
+        shape, data = self._left_shapes.get(constant.name), constant.constant
+        if shape is None or not isinstance(data, np.ndarray) or data.shape == shape:
+            return constant
+        if [dim for dim in shape if dim != 1] != [dim for dim in data.shape if dim != 1]:
+            return constant
+        reshaped = Value(constant.name, TensorType(data.dtype, shape), data.reshape(shape))
+        self._with_left_axes.add(reshaped)
+        return reshaped
 
     def _is_visible(self, value: Value, scope: Graph) -> bool:
         owner: Graph | None = self._scopes.get(value)
@@ -257,7 +278,9 @@ class _Patch:
                 scope = loop.body if name in inner_names else self._parents[loop.body]
                 setattr(new, name, None if value is None else self._transfer_value(value, scope))
         # The systems differ in whether a part keeps its axis.
-        keeps_axis = self._foreign_system is not None and getattr(new, "result", None) not in self._cloned.values()
+        result = getattr(new, "result", None)
+        is_foreign = result in self._cloned.values() and result not in self._with_left_axes
+        keeps_axis = self._foreign_system is not None and not is_foreign
         for name in names:
             if not (keeps_axis and name in ("drop_axis", "stack")):
                 setattr(new, name, getattr(other, name))

@@ -59,7 +59,7 @@ class EditFinder:
 
     def find(self) -> list[Edit]:
         """All edits, in the order in which the left model runs."""
-        self._pairs.local_ids.clear()
+        self._pairs.clear_identities()
         operators = self._source_operator_pairs()
         self._shifted = {
             node
@@ -213,13 +213,16 @@ class EditFinder:
 
     def _is_same_computation(self, left: Term, right: Term) -> bool:
         """Whether two terms have equal operators, attributes and operands, so that only rounding tells them apart."""
-        numbers = self._alignment.numbers
         return (
-            left.operator == right.operator
-            and numbers.attributes(left) == numbers.attributes(right)
+            self._have_equal_attributes(left, right)
             and len(left.operands) == len(right.operands)
-            and all(numbers.equal(a, b) for a, b in zip(left.operands, right.operands, strict=True))
+            and all(self._alignment.numbers.equal(a, b) for a, b in zip(left.operands, right.operands, strict=True))
         )
+
+    def _have_equal_attributes(self, left: Term, right: Term) -> bool:
+        """Whether two terms have equal operators and attributes."""
+        numbers = self._alignment.numbers
+        return left.operator == right.operator and numbers.attributes(left) == numbers.attributes(right)
 
     def _compare_attributes(self, left: Term, right: Term) -> None:
         for name in self._changed_attributes(left, right):
@@ -352,7 +355,14 @@ class EditFinder:
             and self._pairs.is_unpaired(right, 1)
             and not (left.is_constant and right.is_constant)
         ):
-            self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
+            if self._have_equal_attributes(left, right) and len(left.operands) == len(right.operands):
+                # One of them is outside of the loop, since nothing that it reads changes there.
+                place = self._place
+                self._compare_terms(left, right)
+                self._place = place
+            else:
+                detail = f"{left.operator}, {right.operator}"
+                self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=detail)
             return True
         return False
 

@@ -17,7 +17,7 @@ from ..normal_form.terms import LoopPortTerms, Term
 from ..numbering.value_numbers import NumberingOptions, ValueNumbers, changed_slice_fields
 from ..running.value_comparison import Tolerance
 from .node_alignment import NodeAlignment
-from .numeric_types import QUANTIZED_PEAK_TOLERANCE, float_type_names, narrower_side, quantized_side
+from .numeric_types import QUANTIZED_PEAK_TOLERANCE, have_different_float_types, narrower_side, quantized_side
 from .port_alignment import LoopAlignment, best_matches, equal_name_score, type_fit_score
 from .term_pairs import ScopePair, TermPairs
 
@@ -145,8 +145,7 @@ class ModelAlignment(AlignedModels):
         names: Mapping[str, str] | None = None,
     ) -> None:
         same_system = left.system is right.system
-        used = float_type_names(left), float_type_names(right)
-        ignore_casts = used[0] != used[1] and all(used)
+        ignore_casts = have_different_float_types(left, right)
         narrow, quantized = narrower_side(left, right), quantized_side(left, right)
         self.names = names or {}
         self.inputs = _match_inputs(left, right, self.names)
@@ -186,9 +185,11 @@ class ModelAlignment(AlignedModels):
         for step in range(_PASSES):
             nodes = NodeAlignment(self.pairs, scope)
             nodes.pair_equal_terms()
-            self._align_ifs(left)
+            self._align_ifs(left, only_equal=True)
             self._align_loops(left, right, nodes.signatures)
+            self.pairs.forget_derived_identities()
             nodes.pair_equal_terms()
+            self._align_ifs(left)
             if loop_pair is not None and not step:
                 self._match_scans(loop_pair)
             count = len(self.pairs.twins)
@@ -200,22 +201,27 @@ class ModelAlignment(AlignedModels):
         if loop_pair is not None:
             self._match_last_values(loop_pair)
 
-    def _align_ifs(self, left: Graph) -> None:
+    def _align_ifs(self, left: Graph, only_equal: bool = False) -> None:
+        """Align paired Ifs. ``only_equal``: those of which the branches give the same, in either order; of others they
+        may turn out to, once the loops are aligned whose results they read."""
         for node in left.nodes:
             if isinstance(node, If) and node not in self._aligned_ifs:
                 terms = [self.pairs.left.by_value[value] for value in node.outputs if value is not None]
                 twin = next((self.pairs.twins[term] for term in terms if term in self.pairs.twins), None)
                 if twin is not None and isinstance(twin.node, If):
-                    self._aligned_ifs.add(node)
-                    self._align_branches(node, twin.node)
+                    self._align_branches(node, twin.node, only_equal)
 
-    def _align_branches(self, left: If, right: If) -> None:
+    def _align_branches(self, left: If, right: If, only_equal: bool) -> None:
         lefts, rights = (
             [(graph, side.outputs[graph]) for _, graph in bodies(node)]
             for side, node in zip(self.pairs.sides, (left, right), strict=True)
         )
         keys = [[[self.pairs.local_identity(term) for term in terms] for _, terms in side] for side in (lefts, rights)]
-        if keys[0] != keys[1] and keys[0] == keys[1][::-1]:
+        is_swapped = keys[0] != keys[1] and keys[0] == keys[1][::-1]
+        if only_equal and keys[0] != keys[1] and not is_swapped:
+            return
+        self._aligned_ifs.add(left)
+        if is_swapped:
             self.swapped.add(left)
             rights.reverse()
         for k, ((graph, terms), (other_graph, others)) in enumerate(zip(lefts, rights, strict=True)):

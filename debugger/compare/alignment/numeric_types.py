@@ -45,6 +45,18 @@ def float_type_names(graph: Graph) -> set[str]:
     return names
 
 
+def have_different_float_types(left: Graph, right: Graph) -> bool:
+    """Whether one of two models with floats has inputs, constants or carried values of a float type that the other one
+    neither has nor converts to: a tool that folds a conversion leaves a constant of its type."""
+    names = [float_type_names(graph) for graph in (left, right)]
+    if not all(names) or names[0] == names[1]:
+        return False
+    converted = [
+        {dtype.name for dtype in map(conversion_dtype, walk(graph)) if dtype is not None} for graph in (left, right)
+    ]
+    return bool(names[1] - names[0] - converted[0] or names[0] - names[1] - converted[1])
+
+
 def narrower_side(left: Graph, right: Graph) -> tuple[int, str] | None:
     """The side (0: left) with the narrower float type, and its narrowest type; None if neither is narrower."""
     names = [min(float_type_names(graph), key=largest_finite_number, default="") for graph in (left, right)]

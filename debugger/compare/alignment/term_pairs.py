@@ -46,9 +46,11 @@ class TermPairs:
     twins: dict[Term, Term] = field(default_factory=dict)
     loops: dict[Loop, LoopAlignment] = field(default_factory=dict)
     scopes: list[ScopePair] = field(default_factory=list)
-    local_ids: dict[Term, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        #: What terms are within their scope, and of these what was assigned rather than derived.
+        self._identities: dict[Term, int] = {}
+        self._assigned_identities: dict[Term, int] = {}
         self._users: dict[Term, list[Use]] = {}
         for side in (self.left, self.right):
             reachable = _terms_below(side.by_value.values())
@@ -120,7 +122,7 @@ class TermPairs:
             return left is right
         if self.twins.get(left) is right or self.numbers.equal(left, right):
             return True
-        a, b = self.local_ids.get(left), self.local_ids.get(right)
+        a, b = self._identities.get(left), self._identities.get(right)
         return a is not None and a == b
 
     # -- operands
@@ -184,18 +186,16 @@ class TermPairs:
 
     def are_different_constants(self, left: Term, right: Term) -> bool:
         """Whether two constants are two of one model, of which each model reads another one, rather than one with other
-        numbers: both models have both, or one has both and the name or the size excludes a coincidence, or the right
-        one still reads the left constant elsewhere."""
+        numbers: one has both and the name or the size excludes a coincidence, or the right one still reads the left
+        constant elsewhere."""
         if term_name(left) == term_name(right):
             return False
         if any(self.twins.get(term, other) is not other for term, other in ((left, right), (right, left))):
             return True
-        in_right = self.constants[1].get(self.numbers.constant_key(left))
+        in_right = self.equal_constant(0, left)
         if in_right is not None and self.share_use(left, in_right):
             return True
-        in_left = self.constants[0].get(self.numbers.constant_key(right))
-        if in_right is not None and in_left is not None:
-            return True
+        in_left = self.equal_constant(1, right)
         return any(
             other is not None
             and (_is_namesake(term, other) or constant_size(other) >= COINCIDENCE_SIZE)
@@ -203,6 +203,14 @@ class TermPairs:
             and not {left.value, right.value} & {leaf.value for leaf in _constant_leaves(other)}
             for term, other in ((left, in_right), (right, in_left))
         )
+
+    def equal_constant(self, side: int, constant: Term) -> Term | None:
+        """The constant of the other model that holds the same: that of the same name, or else any."""
+        key = self.numbers.constant_key(constant)
+        namesake = self.named_constants[1 - side].get(term_name(constant))
+        if namesake is not None and self.numbers.constant_key(namesake) == key:
+            return namesake
+        return self.constants[1 - side].get(key)
 
     def find_changed_namesake(self, side: int, constant: Term) -> Term | None:
         """The constant of that name in the other model, if it holds other numbers of that type."""
@@ -294,7 +302,7 @@ class TermPairs:
             return ""
         twin = self.twins.get(right)
         if right.is_constant:
-            twin = self.constants[0].get(self.numbers.constant_key(right))
+            twin = self.equal_constant(1, right)
         if twin is None or twin.value is None or twin.value.name == right.value.name:
             return ""
         return f"{'holds the same as' if right.is_constant else 'corresponds to'} {display_name(twin.value)}"
@@ -303,13 +311,21 @@ class TermPairs:
 
     def assign_same_identity(self, left: Term, right: Term) -> None:
         """Give two terms one identity, though they may differ."""
-        self.local_ids[right] = self.local_identity(left)
+        self._identities[right] = self._assigned_identities[right] = self.local_identity(left)
+
+    def forget_derived_identities(self) -> None:
+        """Derive identities again, with those assigned since."""
+        self._identities = dict(self._assigned_identities)
+
+    def clear_identities(self) -> None:
+        """Forget all identities."""
+        self._identities, self._assigned_identities = {}, {}
 
     def local_identity(self, term: Term) -> int:
         """What a term is, where paired terms that its scope receives are one."""
-        if term not in self.local_ids:
-            self.local_ids[term] = self.numbers.table.number_for(self.local_identity_key(term))
-        return self.local_ids[term]
+        if term not in self._identities:
+            self._identities[term] = self.numbers.table.number_for(self.local_identity_key(term))
+        return self._identities[term]
 
     def computation_identity(self, term: Term) -> int:
         """The identity of a term; of a result of constants that of its computation, and not of what it holds."""

@@ -326,8 +326,8 @@ class DifferenceTracer:
             return self._no_counterpart_cause(pair)
         return self._node_cause((left.node, right.node), pair, [a for a, _ in pairs])
 
-    def _rewired_cause(self, pair: _TermPair, reader: _TermPair | None) -> Cause:
-        """The readers use different values."""
+    def _rewired_cause(self, pair: _TermPair, reader: _TermPair | None) -> Cause | tuple[_TermPair, _TermPair]:
+        """The readers use different values, or operands of which one has no effect in one of the models."""
         side, path = self._pairs.one_sided_path(*pair)
         if path and path[0].node is path[-1].node and pair[0].node is not None and pair[1].node is not None:
             # The node is in both models, and has an operand more in one of them.
@@ -341,6 +341,9 @@ class DifferenceTracer:
         if bypassed is not None and path[0].node is not None and bypassed.node is not None:
             own = (bypassed, path[0]) if side else (path[0], bypassed)
             nodes = (bypassed.node, path[0].node) if side else (path[0].node, bypassed.node)
+            different = next(filter(self._is_different, self._written_operand_pairs(own)), None)
+            if different is not None:
+                return different, own
             return self._node_cause(nodes, own, [pair[0] if side else path[-1]])
         counterpart = self._pairs.counterpart_text(pair[1])
         left_name, right_name = (_value_or_node_name(term) for term in pair)
@@ -362,6 +365,15 @@ class DifferenceTracer:
         cause = self._node_cause((reader[0].node, reader[1].node), reader, [], f"it reads {names}")
         assert cause.node is not None
         return replace(cause, node=replace(cause.node, inputs=inputs))
+
+    def _written_operand_pairs(self, pair: _TermPair) -> Iterator[_TermPair]:
+        """The operands of two terms as the files have them, before any rule was applied."""
+        left, right = (
+            None if term.value is None else side.written.get(term.value)
+            for side, term in zip(self._pairs.sides, pair, strict=True)
+        )
+        if left is not None and right is not None and left.operator == right.operator:
+            yield from ((a, b) for a, b in self._pairs.operand_pairs(left, right) if a is not None and b is not None)
 
     def _values_read_by_reader(self, side: int, reader: _TermPair | None) -> Sequence[Value | None]:
         """The values that a reader reads; without one those that are compared."""

@@ -1,0 +1,159 @@
+"""Edits that were not the changed element, or whose demonstration did not hold: found by random mutants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from diff_checks import compare_models, static_differences
+from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
+from loopdbg.debugger.compare.report.findings import Comparison, EditEffect
+from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
+from tensorrt_networks import NetworkBuilder, Op, output_of
+from text_models import model, proto
+
+F32 = np.float32
+
+
+def causes(result: Comparison) -> list[tuple[str, str]]:
+    return [(item.kind, item.name) for item in result.static_differences if item.effect is EditEffect.CAUSE]
+
+
+def test_a_folded_conversion_keeps_its_type() -> None:
+    """The right model has a constant with the numbers of ``W``, in the type to which the left one converts it."""
+    left = model("""g (float[1] x) => (double[2] y, float[1] z) <float[2] W = {1, -3}> {
+        wide = Cast <to = 11> (W)
+        y = Abs (wide)
+        z = Neg (x)
+    }""")
+    right = model("""g (float[1] x) => (double[2] y, float[1] z) <double[2] folded = {1, -3}> {
+        y = Identity (folded)
+        z = Neg (x)
+    }""")
+    result = compare_models(left, right, x=F32([1]))
+    assert causes(result) == [("node omitted", "y")] and result.script is not None
+    edits = [item.edit for item in result.static_differences if item.edit is not None]
+    changed = loopdbg.Model(apply_edits(left.graph, right.graph, result.script, edits)).run({"x": F32([1])})["y"]
+    assert changed.dtype == np.float64 and changed.tolist() == [1, -3]
+
+
+PARTS = """g (float[5,2] x) => (int64[n] y) <int64 n = {{3}}, bool go = {{1}}> {{
+  y = Loop (n, go) <body = b (int64 i, bool c) => (bool c2, int64 part) {{
+    c2 = Identity (c)
+    sizes = Shape ({read})
+    k = Constant <value = int64 {{{k}}}> ()
+    part = Gather (sizes, k)
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize("read", ["x", "rows"])
+def test_a_constant_with_an_axis_more_in_the_other_system(tmp_path: Path, read: str) -> None:
+    """A converter gives an index an axis, and with it what is collected."""
+    openvino = pytest.importorskip("openvino")
+    text = PARTS.replace("float[5,2] x", "float[m,2] x") if read == "rows" else PARTS
+    texts = [text.format(read="x", k=k) for k in (0, 1)]
+    path = tmp_path / "m.onnx"
+    onnx.save(proto(texts[1]), path)
+    openvino.save_model(openvino.convert_model(path), tmp_path / "m.xml", compress_to_fp16=False)
+    result = compare_models(model(texts[0]), loopdbg.load(tmp_path / "m.xml"), x=np.zeros((5, 2), F32))
+    assert [kind for kind, _ in causes(result)] == ["constant"]
+
+
+def test_a_constant_that_is_also_computed() -> None:
+    """``cell`` is the initial value in place of ``W``, also where something computed has the same numbers."""
+    text = """g (float[1] x) => (float[1] y, float[1] z) <int64 n = {{2}}, bool go = {{1}}, {constants}> {{
+      y = Loop (n, go, {initial}) <body = b (int64 i, bool more, float[1] h) => (bool more2, float[1] h_next) {{
+        more2 = Identity (more)
+        h_next = Add (h, x)
+      }}>
+      {computed}
+      z = Add (u, x)
+    }}"""
+    left = text.format(
+        constants="float[1] cell = {-1}, float[1] W = {-2}, float[1] c = {16}",
+        initial="W",
+        computed="t = Mod <fmod = 1> (cell, c)\nu = Mul (t, W)",
+    )
+    right = text.format(constants="float[1] cell = {-1}, float[1] u = {2}", initial="cell", computed="")
+    result = compare_models(left, right, x=F32([1]))
+    assert causes(result) == [("initial value", "h")]
+
+
+def test_an_index_that_the_other_model_has_by_coincidence() -> None:
+    """Two numbers in each model do not make an index another constant."""
+    text = """g (float[m,2] x) => (int64 y, int64 w, float[m,2] z) <{constants}, int64 n = {{1}}> {{
+      go = Constant <value = bool {{1}}> ()
+      z = Loop (n, go, x) <body = b (int64 i, bool c, float[m,2] h) => (bool c2, float[m,2] h_next) {{
+        c2 = Identity (c)
+        h_next = Neg (h)
+      }}>
+      sizes = Shape (x)
+      y = Gather (sizes, {read})
+      first = Constant <value = int64 {{0}}> ()
+      w = Gather (sizes, first)
+    }}"""
+    left = text.format(constants="int64 k = {0}", read="k")
+    right = text.format(constants="int64 zero = {0}, int64 moved = {1}", read="moved")
+    result = compare_models(left, right, x=np.zeros((5, 2), F32))
+    assert causes(result) == [("constant", "k")]
+
+
+def test_a_branch_that_reads_a_renamed_loop() -> None:
+    """Exchanged branches, of which one reads the result of a loop that has another name in the other model."""
+    text = """g (bool yes, float[2] row) => (float[2] {last}, float[2] y) <int64 n = {{2}}, bool go = {{1}}> {{
+      {last} = Loop (n, go, row) <body = b (int64 i, bool c, float[2] h) => (bool c2, float[2] h_next) {{
+        c2 = Identity (c)
+        h_next = Neg (h)
+      }}>
+      y = If (yes) <
+        then_branch = t () => (float[2] {then}) {{ {first} }},
+        else_branch = e () => (float[2] {other}) {{ {second} }}
+      >
+    }}"""
+    plain = "{0} = Identity (row)"
+    product = "{1} = Mul ({0}, row)\n{2} = Exp ({1})"
+    left = text.format(last="a", then="b", other="d", first=plain.format("b"), second=product.format("a", "c", "d"))
+    right = text.format(last="p", then="r", other="s", first=product.format("p", "q", "r"), second=plain.format("s"))
+    result = compare_models(left, right, yes=np.array(True), row=F32([3, 2]))
+    assert static_differences(result) == [("branches", "y")]
+
+
+def test_a_factor_that_is_one_in_one_model() -> None:
+    """The first difference is followed to the bound that changed, not to the product, which is written alike."""
+    text = """g (float[2] x) => (float[2] y) <
+        int64 n = {{2}}, bool go = {{1}}, float f = {{4}}, float least = {{-3}}, float most = {{{most}}}
+    > {{
+      factor = Clip (f, least, most)
+      y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] h) => (bool c2, float[2] h_next) {{
+        c2 = Identity (c)
+        root = Sqrt (h)
+        h_next = Mul (root, factor)
+      }}>
+    }}"""
+    result = compare_models(text.format(most=1), text.format(most=5), x=F32([2, 3]))
+    cause = result.first.cause if result.first is not None else None
+    assert cause is not None and cause.node is not None and cause.node.name == "factor"
+
+
+def counting_network(reads_input: bool) -> loopdbg.Model:
+    """A loop that counts while the count is below 2."""
+    net = NetworkBuilder()
+    n, zero, one = net.input_tensor("n", "int32"), net.int32_const(0), net.int32_const(1)
+    loop = net.add_loop()
+    count = loop.add_recurrence(zero)
+    advanced = net.elementwise(n if reads_input else output_of(count), one)
+    count.set_input(1, advanced)
+    loop.add_trip_limit(net.elementwise(advanced, net.int32_const(2), Op.LESS), TripLimit.WHILE)
+    net.last(loop, output_of(count), "y")
+    return net.model()
+
+
+def test_nodes_that_are_outside_of_the_loop_in_one_model() -> None:
+    """Where a layer reads an input of the network, it is outside of the loop, and so is what reads it."""
+    result = compare_models(counting_network(False), counting_network(True), n=np.int32(5))
+    assert [kind for kind, _ in static_differences(result)] == ["operand"] == [kind for kind, _ in causes(result)]
