@@ -143,10 +143,10 @@ def test_a_factor_that_is_one_in_one_model() -> None:
 def counting_network(reads_input: bool) -> loopdbg.Model:
     """A loop that counts while the count is below 2."""
     net = NetworkBuilder()
-    n, zero, one = net.input_tensor("n", "int32"), net.int32_const(0), net.int32_const(1)
+    n, start, step = net.input_tensor("n", "int32"), net.int32_const(0), net.int32_const(1)
     loop = net.add_loop()
-    count = loop.add_recurrence(zero)
-    advanced = net.elementwise(n if reads_input else output_of(count), one)
+    count = loop.add_recurrence(start)
+    advanced = net.elementwise(n if reads_input else output_of(count), step)
     count.set_input(1, advanced)
     loop.add_trip_limit(net.elementwise(advanced, net.int32_const(2), Op.LESS), TripLimit.WHILE)
     net.last(loop, output_of(count), "y")
