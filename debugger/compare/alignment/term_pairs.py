@@ -186,16 +186,17 @@ class TermPairs:
 
     def are_different_constants(self, left: Term, right: Term) -> bool:
         """Whether two constants are two of one model, of which each model reads another one, rather than one with other
-        numbers: one has both and the name or the size excludes a coincidence, or the right one still reads the left
-        constant elsewhere."""
+        numbers: one has both and the name or the size excludes a coincidence, or the models still read one of them
+        elsewhere."""
         if term_name(left) == term_name(right):
             return False
         if any(self.twins.get(term, other) is not other for term, other in ((left, right), (right, left))):
             return True
-        in_right = self.equal_constant(0, left)
+        in_right, in_left = self.equal_constant(0, left), self.equal_constant(1, right)
         if in_right is not None and self.share_use(left, in_right):
             return True
-        in_left = self.equal_constant(1, right)
+        if in_right is not None and in_left is not None and self.share_use(in_left, right):
+            return True
         return any(
             other is not None
             and (_is_namesake(term, other) or constant_size(other) >= COINCIDENCE_SIZE)
