@@ -195,6 +195,12 @@ class TermPairs:
         in_right, in_left = self.equal_constant(0, left), self.equal_constant(1, right)
         if in_right is not None and self.share_use(left, in_right):
             return True
+        namesakes = self.named_constants[1].get(term_name(left)), self.named_constants[0].get(term_name(right))
+        if any(
+            a is not None and b is not None and self.share_use(a, b)
+            for a, b in ((left, namesakes[0]), (namesakes[1], right))
+        ):
+            return True
         if in_right is not None and in_left is not None and self.share_use(in_left, right):
             return True
         return any(

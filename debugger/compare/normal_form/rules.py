@@ -15,6 +15,7 @@ import numpy as np
 from ....runtime import dtypes
 from ....runtime.errors import UnsupportedError
 from ....runtime.graph import Array, System
+from ..running.value_comparison import dtype_kind
 from .terms import Shape, Term
 
 
@@ -94,6 +95,17 @@ def _remove_cast(builder: TermBuilder, term: Term) -> Term | None:
         return operand
     both_float = is_float(dtype) and is_float(operand.dtype) and operand.data is None
     return operand if both_float and builder.ignore_float_casts else None
+
+
+def _remove_cast_and_back(builder: TermBuilder, term: Term) -> Term | None:
+    """Of two conversions, of which the first one is to a wider type of that kind."""
+    first, dtype = _operand_at(term), cast_target_dtype(term)
+    if first is None or first.operator != "Cast" or first.is_constant or dtype is None:
+        return None
+    begin, wide = _operand_at(first), cast_target_dtype(first)
+    if begin is None or wide is None or begin.dtype != dtype or dtype_kind(wide) != dtype_kind(dtype):
+        return None
+    return begin if np.can_cast(dtype, wide, "safe") else None
 
 
 def is_static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
@@ -360,6 +372,13 @@ RULES: tuple[Rule, ...] = (
         frozenset({"Cast"}),
         _remove_cast,
         "a conversion to the dtype of its input gives its input",
+    ),
+    Rule(
+        "cast and back",
+        frozenset({"Cast"}),
+        _remove_cast_and_back,
+        "a wider type of the same kind holds the numbers of the narrower one",
+        "bit-exact, but signalling NaN become quiet",
     ),
     Rule(
         "reshape",
