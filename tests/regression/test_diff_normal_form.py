@@ -92,10 +92,12 @@ def test_a_shape_that_one_model_declares() -> None:
     assert result.same and not result.static_differences
 
 
-@pytest.mark.parametrize(("wide", "is_same"), [(11, True), (10, False)])
-def test_a_conversion_to_a_wider_type_and_back(wide: int, is_same: bool) -> None:
+@pytest.mark.parametrize(("intermediate", "is_same"), [(11, True), (10, False)])
+def test_a_conversion_to_a_wider_type_and_back(intermediate: int, is_same: bool) -> None:
     """float64 holds all numbers of float32; float16 does not."""
     plain = "g (float[2] x) => (float[2] y) { y = Neg (x) }"
-    converted = f"g (float[2] x) => (float[2] y) {{ w = Cast <to = {wide}> (x)\nb = Cast <to = 1> (w)\ny = Neg (b) }}"
+    converted = (
+        f"g (float[2] x) => (float[2] y) {{ w = Cast <to = {intermediate}> (x)\nb = Cast <to = 1> (w)\ny = Neg (b) }}"
+    )
     result = compare_models(plain, converted, x=F32([1, 2]))
     assert result.same and bool(result.static_differences) is not is_same

@@ -161,10 +161,9 @@ def test_nodes_that_are_outside_of_the_loop_in_one_model() -> None:
 
 def test_a_constant_that_is_changed_and_read_in_another_place() -> None:
     """``cell`` has other numbers, and is also read in place of ``W``."""
-    text = """g (float[1] x) => (float[1] y, float[1] z, float[1] w) <float[1] W = {-2}, float[1] cell = {CELL}> {
+    text = """g (float[1] x) => (float[1] y, float[1] z) <float[1] W = {-2}, float[1] cell = {CELL}> {
       y = Add (x, cell)
       z = Mul (x, READ)
-      w = Sub (x, W)
     }"""
     left, right = (text.replace("CELL", cell).replace("READ", read) for cell, read in (("3", "W"), ("4", "cell")))
     result = compare_models(left, right, x=F32([1]))

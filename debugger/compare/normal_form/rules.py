@@ -102,10 +102,10 @@ def _remove_cast_and_back(builder: TermBuilder, term: Term) -> Term | None:
     first, dtype = _operand_at(term), cast_target_dtype(term)
     if first is None or first.operator != "Cast" or first.is_constant or dtype is None:
         return None
-    begin, wide = _operand_at(first), cast_target_dtype(first)
-    if begin is None or wide is None or begin.dtype != dtype or dtype_kind(wide) != dtype_kind(dtype):
+    begin, intermediate = _operand_at(first), cast_target_dtype(first)
+    if begin is None or intermediate is None or begin.dtype != dtype or dtype_kind(intermediate) != dtype_kind(dtype):
         return None
-    return begin if np.can_cast(dtype, wide, "safe") else None
+    return begin if np.can_cast(dtype, intermediate, "safe") else None
 
 
 def is_static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
