@@ -101,3 +101,13 @@ def test_a_conversion_to_a_wider_type_and_back(intermediate: int, is_same: bool)
     )
     result = compare_models(plain, converted, x=F32([1, 2]))
     assert result.same and bool(result.static_differences) is not is_same
+
+
+@pytest.mark.parametrize(("axes", "is_same"), [(2, True), (3, False)])
+def test_a_factor_of_one_next_to_a_dimension_without_a_number(axes: int, is_same: bool) -> None:
+    """A factor with more axes gives the result another shape."""
+    sizes = ",".join("1" * axes)
+    plain = "g (float[m,2] x) => (float[a,b] y, float[m,2] z) { y = Neg (x)\nz = Neg (x) }"
+    factor = f"<float[{sizes}] f = {{1}}> {{ p = Mul (x, f)\n"
+    result = compare_models(plain, plain.replace("{ y = Neg (x)", f"{factor}y = Neg (p)"), x=F32([[1, 2], [3, 4]]))
+    assert bool(result.static_differences) is not is_same

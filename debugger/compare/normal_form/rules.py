@@ -307,7 +307,11 @@ def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
         keeps_sign = data.dtype.kind != "f" or bool((np.signbit(data) == (term.operator == "+")).all())
         if not (is_one if term.operator in "*/" else is_zero and keeps_sign):
             continue
-        if operand.shape == term.shape if is_static(term.shape) else data.ndim == 0:
+        if is_static(term.shape):
+            keeps_shape = operand.shape == term.shape
+        else:
+            keeps_shape = data.ndim == 0 or (data.size == 1 and data.ndim <= len(operand.shape or ()))
+        if keeps_shape:
             return operand
     return None
 
