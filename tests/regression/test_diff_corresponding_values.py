@@ -113,3 +113,31 @@ def test_static_difference_is_reported_when_one_side_fails() -> None:
         result = compare_models(left, right, x=F32([1, 2, 3]))
         assert result.error is not None and "index 7" in str(result.error)
         assert static_differences(result) == [("constant", "at")]
+
+
+def test_loops_with_one_body_in_another_order() -> None:
+    """A converter names loops after the outputs of the model, in another order: what they read tells which is which."""
+
+    def loop(node: str, result: str, trips: str, initial: str) -> str:
+        return f"""[{node}] {result} = Loop ({trips}, go, {initial}) <
+          body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] next) {{ c2 = Identity (c)\nnext = Neg (h) }}>
+        """
+
+    def models(*parts: str) -> str:
+        text = (
+            "g (float[3] speed, float[3] place, int64 short, int64 long) => (float[3] y, float[3] z) <bool go = {1}> "
+        )
+        return text + "{ " + "\n".join(parts) + " }"
+
+    left = models(
+        loop("loop1", "last1", "short", "speed"),
+        loop("loop2", "last2", "long", "place"),
+        "y = Abs (last1)\nz = Abs (last2)",
+    )
+    right = models(
+        loop("out2", "r2", "long", "place"), loop("out1", "r1", "short", "speed"), "y = Abs (r1)\nz = Abs (r2)"
+    )
+    result = compare_models(
+        left, right, speed=F32([1, 2, 3]), place=F32([4, 5, 6]), short=np.int64(2), long=np.int64(3)
+    )
+    assert result.same and not result.static_differences

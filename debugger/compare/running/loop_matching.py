@@ -20,8 +20,9 @@ from ..alignment.port_alignment import is_numbered_name
 from ..normal_form.operator_normalization import canonical_operator
 from .sides import ComparisonSide, LoopInfo, walk_loops
 
-#: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
-_NAME_WEIGHT, _NAME_WEIGHT_IN_TIES = 0.1, 1e-3
+#: The weight of equal names, and of the part of the values that two loops read or give which have equal names, relative
+#: to the similarity of bodies, which is from 0 to 1.
+_NAME_WEIGHT, _NAME_WEIGHT_IN_TIES, _VALUE_NAMES_WEIGHT = 0.1, 1e-3, 0.05
 
 #: Operators without a computation, which only some exporters write.
 _NO_COMPUTATION = frozenset({"Identity", "Constant"})
@@ -131,6 +132,19 @@ def _body_similarity(left: Loop, right: Loop) -> float:
     return sum(min(pair) for pair in counts.values()) / total if total else 1.0
 
 
+def _value_name_similarity(left: Loop, right: Loop) -> float:
+    """The fraction of the names of what two loops read and give that they have in common, from 0 to 1."""
+    names, others = (
+        {
+            value.name
+            for value in (*loop.inputs, *loop.outputs)
+            if value is not None and not is_numbered_name(value.name)
+        }
+        for loop in (left, right)
+    )
+    return len(names & others) / max(1, len(names | others))
+
+
 def _name_is_evidence(a: LoopInfo, b: LoopInfo) -> bool:
     """Whether equal names of two loops are evidence of a match."""
     return not is_numbered_name(a.name) or a.loop is None or b.loop is None
@@ -139,7 +153,7 @@ def _name_is_evidence(a: LoopInfo, b: LoopInfo) -> bool:
 def _match_by_similarity(
     left: Sequence[LoopInfo], right: Sequence[LoopInfo], matches: Mapping[int, tuple[int, str]]
 ) -> list[tuple[int, int]]:
-    """The pairs of the other loops with the highest total similarity; ties by equal names, then by order."""
+    """The pairs of the other loops with the highest total similarity; ties by names, then by order."""
     used = {j for j, _ in matches.values()}
     # If all names exist on both sides, none was shifted.
     same_names = {loop.name for loop in left} == {loop.name for loop in right}
@@ -147,7 +161,10 @@ def _match_by_similarity(
     for k, a in enumerate(left):
         for j, b in enumerate(right):
             if k not in matches and j not in used:
-                similarity = _body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
+                similarity = 0.0
+                if a.loop is not None and b.loop is not None:
+                    similarity = _body_similarity(a.loop, b.loop)
+                    similarity += _VALUE_NAMES_WEIGHT * _value_name_similarity(a.loop, b.loop)
                 weight = _NAME_WEIGHT if same_names else _NAME_WEIGHT_IN_TIES
                 scores[k, j] = similarity + weight * (a.name == b.name)
     return best_assignment(scores)
