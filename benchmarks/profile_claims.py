@@ -5,8 +5,8 @@ python benchmarks/profile_claims.py cache MODEL.onnx     these; a file has its i
 
 ``every``: nodes are measured in one of N iterations. ``adds``: the CPU time of a run in which they are, relative
 to one in which they are not, of many in turn the fastest. ``parts``: the beginning, nodes, branches, boundaries and
-outputs of a run, relative to the wall time of the same run (where iterations are sampled, of a run without the clock;
-``-``: other processes took time from all runs).
+outputs of a run, relative to the wall time of the same run (where iterations are sampled, of a run without the clock,
+from which follows what the clock adds, up to four of its readings; ``-``: other processes took time from all runs).
 
 Then the nodes that take the most, next to onnxruntime's profile of the model without its optimisations, so that it runs
 the same nodes. ``top``: how many of its ten, as far as they have 1% of its time, are among ours; ``why``: the reasons

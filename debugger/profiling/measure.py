@@ -44,6 +44,8 @@ _LEAST_READINGS, _MOST_READINGS = 0.25, 4
 _CPU_QUANTILE = 0.1
 #: Where a run takes more than its processor time, times this, other processes took time from it.
 _MOST_DISTURBANCE = 1.02
+#: A run that takes this many times the median was slowed by something else.
+_MOST_SLOWDOWN = 1.2
 #: Iterations of each loop that are measured before their mean is a time, as far as runs last.
 _LEAST_SAMPLES = 32
 
@@ -125,8 +127,10 @@ _Run = TypeVar("_Run", _PlainRun, _TimedRun)
 
 
 def _undisturbed(runs: Sequence[_Run]) -> list[_Run]:
-    """The runs that used the processor all the time."""
-    return [run for run in runs if run.seconds <= _MOST_DISTURBANCE * run.cpu_seconds]
+    """The runs that used the processor all the time, and not at a much lower rate than most."""
+    alone = [run for run in runs if run.seconds <= _MOST_DISTURBANCE * run.cpu_seconds]
+    usual = median(run.seconds for run in alone) if alone else 0.0
+    return [run for run in alone if run.seconds <= _MOST_SLOWDOWN * usual]
 
 
 def _added_share(runs: Sequence[_TimedRun], plain_runs: Sequence[_PlainRun] = ()) -> float:
@@ -190,6 +194,8 @@ class Measurement:
         share = self._possible_share(complete[-1].starts, _added_share(complete, self.plain_runs))
         self.clock_seconds = share * self.least.seconds / max(1, complete[-1].starts)
         self.node_seconds = self._mean_seconds(self.timed_runs)
+        if self.every > 1:
+            self.clock_seconds = self._clock_seconds_of_samples(self.clock_seconds)
         self._programs = [] if self.engine.optimizer is None else self.engine.optimizer.programs
         self.segmented = dict(self._segment_starts())
         for index, iterations in self.segmented.items():
@@ -226,6 +232,26 @@ class Measurement:
         """What the clock adds to a run in which it is read so often: a few runs say little."""
         least = self.engine.clock_seconds * starts / self.least.seconds
         return min(max(share, _LEAST_READINGS * least), _MOST_READINGS * least)
+
+    def _clock_seconds_of_samples(self, estimate: float) -> float:
+        """What the clock adds to an instruction of a sampled iteration: what all parts exceed the run by. It is more
+        than where all iterations are measured, since the processor does not predict which are. ``estimate``: if no run
+        was undisturbed."""
+        totals = self._undisturbed_totals()
+        if totals is None:
+            return estimate
+        (parts, seconds), reading = totals, self.engine.clock_seconds
+        added = (parts - seconds) / max(1, int(self.node_starts.sum()))
+        return min(max(added, _LEAST_READINGS * reading), _MOST_READINGS * reading)
+
+    def _undisturbed_totals(self) -> tuple[float, float] | None:
+        """The mean seconds of all parts, with the clock, and of a run without it; None: no run was undisturbed."""
+        runs, plain_runs = _undisturbed(self.timed_runs), _undisturbed([run.plain for run in self.timed_runs])
+        if not runs or not plain_runs:
+            return None
+        means = sum(run.node_seconds for run in runs) / np.maximum(1, sum(run.node_starts for run in runs))
+        parts = float(means @ self.node_starts) + sum(run.ends for run in runs) / len(runs)
+        return parts, sum(run.seconds for run in plain_runs) / len(plain_runs)
 
     def _mean_seconds(self, runs: list[_TimedRun]) -> np.ndarray:
         """The seconds of each instruction, from runs that sampled iterations: the least mean of as many runs as contain
@@ -413,13 +439,11 @@ class Measurement:
         it."""
         if self.every == 1:
             return median((run.ends + run.parts_seconds) / run.seconds for run in self.timed_runs)
-        runs, plain_runs = _undisturbed(self.timed_runs), _undisturbed([run.plain for run in self.timed_runs])
-        if not runs or not plain_runs:
+        totals = self._undisturbed_totals()
+        if totals is None:
             return None
-        starts = np.maximum(1, sum(run.node_starts for run in runs))
-        means = sum(run.node_seconds for run in runs) / starts - self.clock_seconds
-        parts = float(means @ self.node_starts) + sum(run.ends for run in runs) / len(runs)
-        return parts / (sum(run.seconds for run in plain_runs) / len(plain_runs))
+        parts, seconds = totals
+        return (parts - self.clock_seconds * int(self.node_starts.sum())) / seconds
 
     def segments(self, plan: LoopPlan) -> Iterator[tuple[int, int, np.ndarray]]:
         """The first iteration of each segment of a loop, the one after it, and the seconds of each instruction."""

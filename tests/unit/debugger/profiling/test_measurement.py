@@ -86,6 +86,28 @@ def test_disturbed_runs_do_not_say_whether_parts_add_up() -> None:
     assert sampled.measured_share() is None
 
 
+def test_the_clock_adds_to_sampled_iterations_what_their_parts_exceed_the_run_by() -> None:
+    sampled = measurement()
+    clock = sampled.engine.clock_seconds
+    sampled.every, sampled.node_starts = 4, np.array([10])
+    sampled.timed_runs = [timed_run(1.1, 1.1, 0.9 + 10 * clock), timed_run(30.0, 1.0, 90.0)]
+    sampled.clock_seconds = sampled._clock_seconds_of_samples(0.0)
+    assert sampled.clock_seconds == pytest.approx(clock)
+    assert sampled.measured_share() == pytest.approx(1.0)
+    sampled.timed_runs = [timed_run(1.1, 1.1, 2.0)]
+    assert sampled._clock_seconds_of_samples(0.0) < 0.05, "a tenth of what the parts exceed it by is no reading"
+    sampled.timed_runs = [timed_run(30.0, 1.0, 90.0)]
+    assert sampled._clock_seconds_of_samples(0.5) == 0.5
+
+
+def test_a_slow_run_does_not_count() -> None:
+    """The processor was at another rate, or other code had its caches."""
+    sampled = measurement()
+    sampled.every, sampled.node_starts = 4, np.array([10])
+    sampled.timed_runs = [timed_run(1.1, 1.1, 0.9), timed_run(1.1, 1.1, 0.9), timed_run(1.9, 1.9, 1.7)]
+    assert sampled.measured_share() == pytest.approx(1.0)
+
+
 def test_parts_of_a_run_that_is_measured_as_a_whole_add_up() -> None:
     complete = measurement()
     complete.timed_runs = [timed_run(1.1, 1.1, 1.0), timed_run(1.2, 1.2, 1.1), timed_run(30.0, 1.0, 9.0)]
