@@ -21,8 +21,8 @@ from ..normal_form.operator_normalization import canonical_operator
 from .sides import ComparisonSide, LoopInfo, walk_loops
 
 #: The weight of equal names, and of the part of the values that two loops read or give which have equal names, relative
-#: to the similarity of bodies, which is from 0 to 1.
-_NAME_WEIGHT, _NAME_WEIGHT_IN_TIES, _VALUE_NAMES_WEIGHT = 0.1, 1e-3, 0.05
+#: to the similarity of bodies, which is from 0 to 1. The latter is less evidence than a name, as an edit changes it.
+_NAME_WEIGHT, _NAME_WEIGHT_IN_TIES, _VALUE_NAMES_WEIGHT = 0.1, 1e-3, 1e-4
 
 #: Operators without a computation, which only some exporters write.
 _NO_COMPUTATION = frozenset({"Identity", "Constant"})
