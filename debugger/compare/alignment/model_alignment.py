@@ -202,8 +202,8 @@ class ModelAlignment(AlignedModels):
             self._match_last_values(loop_pair)
 
     def _align_ifs(self, left: Graph, only_equal: bool = False) -> None:
-        """Align paired Ifs. ``only_equal``: those of which the branches give the same, in either order; of others they
-        may turn out to, once the loops are aligned whose results they read."""
+        """Align paired Ifs. ``only_equal``: those with equal branches, in either order. Other branches may become equal
+        when the loops whose results they read are aligned."""
         for node in left.nodes:
             if isinstance(node, If) and node not in self._aligned_ifs:
                 terms = [self.pairs.left.by_value[value] for value in node.outputs if value is not None]
