@@ -42,6 +42,30 @@ def test_a_folded_conversion_keeps_its_type() -> None:
     assert changed.dtype == np.float64 and changed.tolist() == [1, -3]
 
 
+def test_a_conversion_of_a_constant_node_that_the_other_model_folds() -> None:
+    """The back edge reads the conversion, in its type, not what is converted."""
+    text = """g (int64 n) => (double[2] y, float[2] z) {initializers} {{
+        {nodes}
+        y = Loop (n, go, wide) <body = b (int64 i, bool c, double[2] h) => (bool c2, double[2] h_next) {{
+            c2 = Identity (c)
+            h_next = {computed}
+        }}>
+        z = Neg (v)
+    }}"""
+    nodes = """go = Constant <value = bool {1}> ()
+        W = Constant <value = float[2] {1, -3}> ()
+        v = Constant <value = float[2] {2, 5}> ()
+        wide = Cast <to = 11> (W)"""
+    initializers = "<bool go = {1}, float[2] v = {2, 5}, double[2] wide = {1, -3}>"
+    left = model(text.format(initializers="", nodes=nodes, computed="Relu (h)"))
+    right = model(text.format(initializers=initializers, nodes="", computed="Identity (wide)"))
+    result = compare_models(left, right, n=np.int64(2))
+    assert causes(result) == [("back edge", "h")] and result.script is not None
+    edits = [item.edit for item in result.static_differences if item.edit is not None]
+    changed = loopdbg.Model(apply_edits(left.graph, right.graph, result.script, edits)).run({"n": np.int64(2)})["y"]
+    assert changed.dtype == np.float64 and changed.tolist() == [1, -3]
+
+
 PARTS = """g (float[5,2] x) => (int64[n] y) <int64 n = {{3}}, bool go = {{1}}> {{
   y = Loop (n, go) <body = b (int64 i, bool c) => (bool c2, int64 part) {{
     c2 = Identity (c)
@@ -163,3 +187,16 @@ def test_nodes_that_are_outside_of_the_loop_in_one_model() -> None:
 def test_a_constant_that_is_changed_and_read_in_another_place() -> None:
     """In this IR ``cell`` has other numbers, and a product in another loop reads it in place of ``W1``."""
     assert program_mutants.judge_case("openvino two 820019") == "exact"
+
+
+def test_a_product_that_is_the_same_with_another_constant() -> None:
+    """``product`` is 1 in both models; the edit changes only one of its operands, and must leave it as it is."""
+    text = """g (float[1] x) => (float[1] y, float[1] z, float[1] w) <float[1] one = {{{one}}}, float c = {{16}}> {{
+        remainder = Mod <fmod = 1> (one, c)
+        product = Mul (remainder, one)
+        y = Add (product, x)
+        z = Clip (one)
+        w = {operator} (x)
+    }}"""
+    result = compare_models(text.format(one=-1, operator="Neg"), text.format(one=1, operator="Exp"), x=F32([1]))
+    assert causes(result) == [("constant", "one"), ("operator", "w")]

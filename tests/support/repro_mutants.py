@@ -94,8 +94,9 @@ def judge_repro(mutant: ProgramMutant, repro: Repro) -> str:
         return f"UNCONFIRMED: {'no end' if process is None else process.stderr or process.stdout!r}"
     names = {name for path in repro.output.models for name in names_in(loopdbg.load(path).graph)}
     # The element itself, though it be a copy that a comparison names by its readers.
-    wanted = {*mutant.mutation.names, *(word.strip(":") for word in mutant.mutation.text.split()[:2])}
-    if mutant.mutation.text.startswith("scan "):  # an IR names the loop's port by what reads it
+    changes = [text.split() for text in mutant.mutation.text.split("; ")]
+    wanted = {*mutant.mutation.names, *(word.strip(":") for words in changes for word in words[:2])}
+    if any(words[0] == "scan" for words in changes):  # an IR names the loop's port by what reads it
         wanted |= {name for name in names if name.startswith("loop ")}
     if not {_IN_BODY.sub("", name) for name in names} & wanted:
         return f"LOST: none of {sorted(wanted)} among {sorted(names)}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ....runtime.errors import UsageError
 from ....runtime.graph import (
+    Array,
     BackEdge,
     Graph,
     Invariant,
@@ -31,6 +32,7 @@ from ....runtime.graph import (
 )
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.graph.topological_order import topological_order
+from ....runtime.ops.constant_folding import ConstantFolder
 from ....runtime.ops.registry import ResolvedOperation, resolve
 from ..edits import Edit, EditKind, EditPlace, EditScript
 
@@ -106,6 +108,7 @@ class _Patch:
         self._replaced = {
             place.left: place.right for place in places if place.role == "value" and place.left is not None
         }
+        self._unchanged = self._constants_kept(script.matched)
         #: By left value, the operands that its node exchanges, with None for all else, by the chosen edits and by all.
         self._exchanged = _exchanged_operands(places)
         self._exchanged_by_all = _exchanged_operands([place for edit in script.edits for place in edit.places])
@@ -116,7 +119,6 @@ class _Patch:
             port.inner: port.outer for node in walk(right) if isinstance(node, Loop) for port in node.invariants
         }
         self._new_values: dict[Value, Value] = {}
-        self._in_progress: set[Value] = set()
         self._cloned = self._shared_clones = dict[tuple[Value, Graph], Value]()
         self._new_nodes: dict[Graph, list[Node]] = {}
         self._new_constants: dict[Graph, list[Value]] = {}
@@ -151,6 +153,18 @@ class _Patch:
         ]
         return result
 
+    def _constants_kept(self, matched: Mapping[Value, Value]) -> dict[Value, Array]:
+        """The constants that both models compute alike, though from operands that the chosen edits change."""
+        folder, changed = ConstantFolder(self._left_producers, self._left.system), set(self._replaced)
+        constants: dict[Value, Array] = {}
+        for node in walk(self._left):
+            if isinstance(node, Operation) and not changed.isdisjoint(node.inputs):
+                outputs = {value for value in node.outputs if value is not None}
+                changed |= outputs - matched.keys()
+                folded = {value: folder.value_of(value) for value in outputs & matched.keys()}
+                constants |= {value: array for value, array in folded.items() if array is not None}
+        return constants
+
     def _record_scopes(self, graph: Graph) -> None:
         self._scopes.update((value, graph) for value in _own_values(graph))
         for inner in (inner for node in graph.nodes for _, inner in bodies(node)):
@@ -161,17 +175,18 @@ class _Patch:
 
     def _map_value(self, value: Value) -> Value:
         """What a value of the left model becomes."""
-        if value not in self._replaced:
-            return value
-        if value not in self._new_values:
-            if value in self._in_progress:
-                raise UsageError(f"the edits of '{value.name}' cannot be applied: it would depend on itself")
-            self._in_progress.add(value)
+        if value in self._new_values:
+            return self._new_values[value]
+        if value in self._replaced:
             other, scope = self._replaced[value], self._scopes.get(value, self._left)
             self._new_values[value] = value
             if other is not None:
                 self._new_values[value] = self._replacement(value, other, scope)
-            self._in_progress.discard(value)
+        elif value in self._unchanged:
+            constant = self._new_values[value] = Value(f"{value.name}_unchanged", value.type, self._unchanged[value])
+            self._new_constants.setdefault(self._scopes[value], []).append(constant)
+        else:
+            return value
         return self._new_values[value]
 
     def _replacement(self, value: Value, other: Value, scope: Graph) -> Value:

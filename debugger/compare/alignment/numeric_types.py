@@ -51,10 +51,19 @@ def have_different_float_types(left: Graph, right: Graph) -> bool:
     names = [float_type_names(graph) for graph in (left, right)]
     if not all(names) or names[0] == names[1]:
         return False
-    converted = [
-        {dtype.name for dtype in map(conversion_dtype, walk(graph)) if dtype is not None} for graph in (left, right)
+    produced = [
+        {dtype.name for dtype in map(_constant_or_conversion_dtype, walk(graph)) if dtype is not None}
+        for graph in (left, right)
     ]
-    return bool(names[1] - names[0] - converted[0] or names[0] - names[1] - converted[1])
+    return bool(names[1] - names[0] - produced[0] or names[0] - names[1] - produced[1])
+
+
+def _constant_or_conversion_dtype(node: Node) -> np.dtype[Any] | None:
+    """The type to which a node converts, or of an ONNX Constant; None for any other node."""
+    if isinstance(node, Operation) and node.op_type == "Constant" and not node.is_custom_operator:
+        data = node.attributes.get("value")
+        return data.dtype if isinstance(data, np.ndarray) else None
+    return conversion_dtype(node)
 
 
 def narrower_side(left: Graph, right: Graph) -> tuple[int, str] | None:
