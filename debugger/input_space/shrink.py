@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import OptionalType
+from ...runtime.graph import Array, OptionalType
 from ...runtime.input_validation import Data
 from .element_candidates import element_cost, element_kind, simpler_values, to_array, to_python_scalar
 from .space import Inputs, InputSpace, Leaf, leaf_value, leaves, replace_leaf
 
-#: Tensors with more elements are simplified in parts only.
+#: Where more elements of a tensor are not zero, they become zero in parts, and none is simplified by itself.
 MAX_SINGLE_ELEMENTS = 256
 
 
@@ -54,7 +54,7 @@ def shrink(
                 break
             refuted.add(key)
         else:
-            return inputs, _has_small_tensors(inputs), tests
+            return inputs, _has_few_nonzero_elements(inputs), tests
 
 
 def input_key(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
@@ -70,8 +70,15 @@ def _is_array(value: Data) -> bool:
     return isinstance(value, np.ndarray | np.generic)
 
 
-def _has_small_tensors(inputs: Mapping[str, Data]) -> bool:
-    return all(leaf_value(inputs, leaf).size <= MAX_SINGLE_ELEMENTS for leaf in leaves(inputs))
+def _has_few_nonzero_elements(inputs: Mapping[str, Data]) -> bool:
+    return all(len(_nonzero_positions(leaf_value(inputs, leaf))) <= MAX_SINGLE_ELEMENTS for leaf in leaves(inputs))
+
+
+def _nonzero_positions(array: Array) -> Array:
+    """The positions of the elements that are not zero (nor false, nor empty), in flat order; -0.0 is not zero."""
+    if element_kind(array.dtype) == "s":
+        return np.flatnonzero(array.ravel() != "")
+    return np.flatnonzero(np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8).any(axis=1))
 
 
 def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
@@ -79,15 +86,16 @@ def _input_complexity(inputs: Mapping[str, Data]) -> tuple[Any, ...]:
     arrays = [leaf_value(inputs, leaf) for leaf in leaves(inputs)]
     count = sum(array.size for array in arrays)
     sizes = len(inputs), len(arrays), count, sum(sum(array.shape) for array in arrays)
-    if not _has_small_tensors(inputs):
-        return *sizes, (), sum(int(np.count_nonzero(array)) for array in arrays)
+    nonzero = [_nonzero_positions(array) for array in arrays]
+    if not _has_few_nonzero_elements(inputs):
+        return *sizes, sum(map(len, nonzero)), ()
     costs = [
         element_cost(to_python_scalar(element, kind), kind)
-        for array in arrays
+        for array, positions in zip(arrays, nonzero, strict=True)
         for kind in (element_kind(array.dtype),)
-        for element in array.flat
+        for element in array.ravel()[positions]
     ]
-    return *sizes, tuple(sorted(costs, reverse=True)), 0
+    return *sizes, 0, tuple(sorted(costs, reverse=True))
 
 
 def _smaller_inputs(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]:
@@ -117,15 +125,18 @@ def _inputs_without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]
 
 def _inputs_with_simpler_tensor(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
     array = leaf_value(inputs, leaf)
-    dtype, kind = array.dtype, element_kind(array.dtype)
+    dtype, kind, positions = array.dtype, element_kind(array.dtype), _nonzero_positions(array)
+    elements = [to_python_scalar(element, kind) for element in array.ravel()[positions]]
 
     def with_elements(values: list[Any]) -> Inputs:
-        return replace_leaf(inputs, leaf, to_array(values, dtype, array.shape))
+        flat = array.ravel().copy()
+        flat[positions] = to_array(values, dtype, (len(values),))
+        return replace_leaf(inputs, leaf, flat.reshape(array.shape))
 
-    if array.size > MAX_SINGLE_ELEMENTS:
-        yield from _inputs_with_zeroed_parts(inputs, leaf)
+    zero = "" if kind == "s" else 0
+    yield from (with_elements([*elements[:k], *[zero] * (n - k), *elements[n:]]) for k, n in _parts(len(elements)))
+    if len(elements) > MAX_SINGLE_ELEMENTS:
         return
-    elements = [to_python_scalar(element, kind) for element in array.flat]
     if len(elements) > 1:
         for value in dict.fromkeys(map(repr, elements)):
             old = next(element for element in elements if repr(element) == value)
@@ -136,14 +147,9 @@ def _inputs_with_simpler_tensor(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
             yield with_elements([*elements[:position], simple, *elements[position + 1 :]])
 
 
-def _inputs_with_zeroed_parts(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
-    """A large tensor with all, half, a quarter ... of its elements zero."""
-    array = leaf_value(inputs, leaf)
+def _parts(size: int) -> Iterator[tuple[int, int]]:
+    """All of a sequence, its halves, quarters ..., at least one element each."""
     parts = 1
-    while parts <= 64:
-        for bounds in np.array_split(np.arange(array.size), parts):
-            flat = array.ravel().copy()
-            if len(bounds) and np.count_nonzero(flat[bounds]):
-                flat[bounds] = "" if flat.dtype.hasobject else 0
-                yield replace_leaf(inputs, leaf, flat.reshape(array.shape))
+    while parts <= size:
+        yield from ((k * size // parts, (k + 1) * size // parts) for k in range(parts))
         parts *= 2
