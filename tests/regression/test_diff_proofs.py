@@ -200,3 +200,20 @@ def test_a_product_that_is_the_same_with_another_constant() -> None:
     }}"""
     result = compare_models(text.format(one=-1, operator="Neg"), text.format(one=1, operator="Exp"), x=F32([1]))
     assert causes(result) == [("constant", "one"), ("operator", "w")]
+
+
+def test_a_slice_that_leaves_nothing_out_in_one_model() -> None:
+    """In the right model ``part`` is ``w``. Each of its readers is compared by itself; the edit is one, and what the
+    nodes that it replaces would compute with the new rows does not matter."""
+    text = """g (float[4] x) => (float[k] y, float[n] z) <float[4] w = {{1, 2, 3, 4}}, int64[1] start = {{0}},
+        int64[1] stop = {{{stop}}}, int64 trips = {{2}}, bool go = {{1}}> {{
+        part = Slice (w, start, stop)
+        y, z = Loop (trips, go, part) <body = b (int64 i, bool c, float[m] h) => (bool c2, float[m] h2, float[m] row) {{
+            c2 = Identity (c)
+            half = Sqrt (part)
+            h2 = Sub (half, part)
+            row = Identity (part)
+        }}>
+    }}"""
+    result = compare_models(text.format(stop=-1), text.format(stop=4), x=F32([1, 2, 3, 4]))
+    assert causes(result) == [("attribute", "part")]

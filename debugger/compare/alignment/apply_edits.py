@@ -142,7 +142,8 @@ class _Patch:
             _list_values(loop)
         for graph in walk_graphs(self._left):
             new = self._copies[graph]
-            new.nodes = _sort_topologically([*new.nodes, *self._new_nodes.get(graph, ())])
+            kept = [node for node in new.nodes if not self._is_replaced(node)]
+            new.nodes = _sort_topologically([*kept, *self._new_nodes.get(graph, ())])
             new.constants += self._new_constants.get(graph, ())
         for loop in changed_loops:
             if loop.condition_node_count is not None:
@@ -188,6 +189,11 @@ class _Patch:
         else:
             return value
         return self._new_values[value]
+
+    def _is_replaced(self, node: Node) -> bool:
+        """Whether nothing reads a node's results any more. What it reads may have changed, so that it would fail."""
+        outputs = [value for value in node.outputs if value is not None]
+        return bool(outputs) and all(self._map_value(value) is not value for value in outputs)
 
     def _replacement(self, value: Value, other: Value, scope: Graph) -> Value:
         """What a left value becomes where only the chosen ones of the edits at its node are applied."""

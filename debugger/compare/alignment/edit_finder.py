@@ -662,17 +662,20 @@ class EditFinder:
 
 
 def _merge_repeated_edits(edits: Sequence[Edit]) -> list[Edit]:
-    """The edits, with several operands of one node as one edit, since each quotes the whole node."""
+    """The edits, with several operands of one node as one edit, since each quotes the whole node; and one at several
+    readers, of which each was compared by itself, once."""
     merged: dict[Any, Edit] = {}
     for edit in edits:
         key: Any = edit
         if edit.kind is EditKind.OPERAND:
             values = tuple((place.role, place.left, place.right) for place in edit.places)
             key = edit.left_loop, edit.left_node, edit.right_node, edit.port, values
+        elif edit.kind is EditKind.ATTRIBUTE:
+            key = edit.left_node, edit.right_node, edit.left_text, edit.right_text, edit.detail
         first = merged.setdefault(key, edit)
         if first is not edit:
-            detail, places = f"{first.detail}, {edit.detail}", first.places + edit.places
-            merged[key] = replace(first, detail=detail, places=places)
+            detail = first.detail if edit.detail == first.detail else f"{first.detail}, {edit.detail}"
+            merged[key] = replace(first, detail=detail, places=first.places + edit.places)
     return list(merged.values())
 
 
