@@ -217,3 +217,10 @@ def test_a_slice_that_leaves_nothing_out_in_one_model() -> None:
     }}"""
     result = compare_models(text.format(stop=-1), text.format(stop=4), x=F32([1, 2, 3, 4]))
     assert causes(result) == [("attribute", "part")]
+
+
+def test_another_operator_in_place_of_one_without_effect() -> None:
+    """The difference from zero is no node of its own in the normal form; the minimum has not been added to it."""
+    text = "g (float[2] v) => (float[2] y) {{ zero = Constant <value = float {{0}}> () t = {} (v, zero) y = Abs (t) }}"
+    result = compare_models(text.format("Sub"), text.format("Min"), v=F32([1, -3]))
+    assert causes(result) == [("operator", "t")]

@@ -244,14 +244,24 @@ class TermPairs:
 
     def bypassed_nodes(self, side: int, path: Sequence[Term], read: Iterable[Value | None], target: Term) -> list[Term]:
         """The counterparts of the nodes on a path that one model alone seems to have: nodes of those operators between
-        ``target`` and what the other model reads that have no effect there, such as a Slice of the whole. Empty if
-        one is missing. ``side``: of the path; ``read``: the values that the reader in the other model reads."""
-        nodes = self.nodes_without_effect(1 - side, read, target)
+        ``target`` and what the other model reads that have no effect there, such as a Slice of the whole; or the only
+        such node, if it reads the same as the only one of the path. Empty if one is missing. ``side``: of the path;
+        ``read``: the values that the reader in the other model reads."""
+        nodes = list(self.nodes_without_effect(1 - side, read, target))
         operators = ("" if term.node is None else term.node.op_type for term in path)
         matches = [
             next((item for item in nodes if item.node and item.node.op_type == name), None) for name in operators
         ]
+        if len(nodes) == len(path) == 1 and self._read_the_same(
+            *((path[0], nodes[0]) if not side else (nodes[0], path[0]))
+        ):
+            return nodes
         return [item for item in matches if item is not None] if None not in matches else []
+
+    def _read_the_same(self, left: Term, right: Term) -> bool:
+        """Whether two nodes have several operands, and the same ones."""
+        pairs = list(self.operand_pairs(left, right))
+        return len(pairs) > 1 and all(self.same(a, b) for a, b in pairs)
 
     def nodes_without_effect(self, side: int, read: Iterable[Value | None], target: Term) -> Iterator[Term]:
         """The nodes between a term and the values that are read in its place, last one first, as they are written."""
