@@ -224,3 +224,16 @@ def test_another_operator_in_place_of_one_without_effect() -> None:
     text = "g (float[2] v) => (float[2] y) {{ zero = Constant <value = float {{0}}> () t = {} (v, zero) y = Abs (t) }}"
     result = compare_models(text.format("Sub"), text.format("Min"), v=F32([1, -3]))
     assert causes(result) == [("operator", "t")]
+
+
+def test_a_changed_constant_that_a_tool_has_copied() -> None:
+    """The right model holds ``row`` twice, since a tool folded a copy of it."""
+    text = """g (float[1,2] x) => (float[1,2] y, float[1,2] z) <float[1,2] row = {{-2, {last}}}{copy}> {{
+        {node}
+        y = Add (x, {held})
+        z = Min (x, row)
+    }}"""
+    left = text.format(last=4, copy="", node="held = Identity (row)", held="held")
+    right = text.format(last=3, copy=", float[1,2] folded = {-2, 3}", node="", held="folded")
+    result = compare_models(left, right, x=F32([[-1, 5]]))
+    assert causes(result) == [("constant", "row")]

@@ -188,7 +188,7 @@ class TermPairs:
         """Whether two constants are two of one model, of which each model reads another one, rather than one with other
         numbers: one has both and the name or the size excludes a coincidence, or the models still read one of them
         elsewhere."""
-        if term_name(left) == term_name(right):
+        if term_name(left) == term_name(right) or self._is_copy_of_namesake(left, right):
             return False
         if any(self.twins.get(term, other) is not other for term, other in ((left, right), (right, left))):
             return True
@@ -209,6 +209,18 @@ class TermPairs:
             # The same constant, transposed on the way, is no other one.
             and not {left.value, right.value} & {leaf.value for leaf in _constant_leaves(other)}
             for term, other in ((left, in_right), (right, in_left))
+        )
+
+    def _is_copy_of_namesake(self, left: Term, right: Term) -> bool:
+        """Whether one of two constants holds the same as that of its model with the other one's name: a tool that folds
+        a copy has the constant twice."""
+        copies = (
+            (right, self.named_constants[1].get(term_name(left))),
+            (left, self.named_constants[0].get(term_name(right))),
+        )
+        return any(
+            other is not None and self.numbers.constant_key(term) == self.numbers.constant_key(other)
+            for term, other in copies
         )
 
     def equal_constant(self, side: int, constant: Term) -> Term | None:
