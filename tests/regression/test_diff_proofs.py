@@ -237,3 +237,16 @@ def test_a_changed_constant_that_a_tool_has_copied() -> None:
     right = text.format(last=3, copy=", float[1,2] folded = {-2, 3}", node="", held="folded")
     result = compare_models(left, right, x=F32([[-1, 5]]))
     assert causes(result) == [("constant", "row")]
+
+
+def test_a_node_that_a_tool_has_folded_is_not_omitted() -> None:
+    """The right model still has ``t9``, as a constant of that name; another node reads ``x`` in its place."""
+    text = """g (float[1,2] z) => (float[1,2] y, float[1,2] w) <float[1,2] x = {{-3, -2}}{folded}> {{
+        {node}
+        y = Add (z, {first})
+        w = Min (z, t9)
+    }}"""
+    left = text.format(folded="", node="t9 = Relu (x)", first="t9")
+    right = text.format(folded=", float[1,2] t9 = {0, 0}", node="", first="x")
+    result = compare_models(left, right, z=F32([[1, -1]]))
+    assert causes(result) == [("operand", "y")]

@@ -169,8 +169,8 @@ class TermPairs:
         coincidence."""
         if term in self.twins or term.is_leaf:
             return False
-        is_known = term.is_constant and self.numbers.constant_key(term) in self.constants[1 - side]
-        return not is_known or constant_size(term) < COINCIDENCE_SIZE
+        other = self.equal_constant(side, term) if term.is_constant else None
+        return other is None or (constant_size(term) < COINCIDENCE_SIZE and term_name(term) != term_name(other))
 
     def _find_one_sided_path(self, term: Term, target: Term, side: int, depth: int) -> list[Term]:
         if not self.is_unpaired(term, side) or not depth:
