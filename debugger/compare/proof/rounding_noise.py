@@ -45,8 +45,8 @@ def with_moved_loop_values(
         graph: the graph.
         seed: of the random numbers.
         units: the most units in the last place.
-        only: a loop that runs once and the iteration before which its values are moved; otherwise those of all loops
-            are moved in each iteration.
+        only: a loop that runs once and the iteration before which its values are moved (0: the initial ones);
+            otherwise those of all loops are moved in each iteration.
 
     Returns:
         The copy; None if no such loop carries floats.
@@ -58,32 +58,43 @@ def with_moved_loop_values(
 
         def moved(p: Any, data: Any) -> Any:
             iteration = next(iterations)
-            moves = (only is None or iteration == only[1]) and is_float_tensor(data)
+            moves = (only is None or iteration == max(only[1], 1)) and is_float_tensor(data)
             return move(data, random_ulp_steps(generator, data, units)) if moves else data
 
         return moved
 
-    def moved_edge(edge: BackEdge, body: Graph) -> BackEdge:
+    def add_move(value: Value, nodes: list[Node]) -> Value:
         nonlocal count
+        count += 1
+        result = Value(f"{value.name}_moved", value.type)
+        operator = ResolvedOperator(mover(), {}, native=False, pure=False)
+        nodes.append(ResolvedOperation(result.name, "Move", "", 1, [value], [result], {}, op=operator))
+        return result
+
+    def moved_edge(edge: BackEdge, copied: Loop, before: list[Node]) -> BackEdge:
         kind = edge.param.type
         if isinstance(kind, TensorType) and kind.dtype is not None and dtype_kind(kind.dtype) != "f":
             return edge
-        count += 1
-        result = Value(f"{edge.result.name}_moved", edge.result.type)
-        operator = ResolvedOperator(mover(), {}, native=False, pure=False)
-        node = ResolvedOperation(result.name, "Move", "", 1, [edge.result], [result], {}, op=operator)
-        body.nodes, body.outputs = [*body.nodes, node], [*body.outputs, result]
-        return BackEdge(edge.initial, edge.param, result)
+        if only is None or only[1] > 0:
+            result = add_move(edge.result, copied.body.nodes)
+            copied.body.outputs = [*copied.body.outputs, result]
+            return BackEdge(edge.initial, edge.param, result)
+        if not isinstance(edge.initial, Value):
+            return edge
+        initial = add_move(edge.initial, before)
+        copied.inputs = [*copied.inputs, initial]
+        return BackEdge(initial, edge.param, edge.result)
 
     def move_carried(graph: Graph, node: Node, copied: Node) -> list[Node]:
+        before: list[Node] = []
         if isinstance(node, Loop) and isinstance(copied, Loop) and (only is None or node is only[0]):
-            edges = {edge: moved_edge(edge, copied.body) for edge in node.back_edges}
+            edges = {edge: moved_edge(edge, copied, before) for edge in node.back_edges}
             copied.back_edges = list(edges.values())
             copied.last_values = [copy.copy(last) for last in node.last_values]
             for last in copied.last_values:
                 edge = node.back_edge_for(last)
                 last.edge = None if edge is None else edges[edge]
-        return [copied]
+        return [*before, copied]
 
     new = rewritten_copy(graph, move_carried)
     return new if count else None

@@ -165,7 +165,7 @@ def explain_iteration_by_rounding(reruns: Reruns, findings: LoopFindings) -> Dem
     """
     first = findings.first
     loop = next((info.loop for info in reruns.side.loops if info.path == findings.left), None)
-    if first is None or loop is None or not first.iteration or first.delta.kind != "value":
+    if first is None or loop is None or first.iteration is None or first.delta.kind != "value":
         return None
     position = difference_position(findings.left, first)
     for units in (1, _MAX_ITERATION_UNITS):

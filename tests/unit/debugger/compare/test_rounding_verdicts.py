@@ -137,18 +137,21 @@ float[2] shift = {1, 1.00001}, float one = {1}> {
 }"""
 
 
+@pytest.mark.parametrize("iteration", [0, 1])
 @pytest.mark.parametrize(("factor", "explained"), [(1 + 2e-7, True), (1.001, False)])
-def test_rounding_explains_an_iteration_if_its_values_move_as_far(factor: float, explained: bool) -> None:
+def test_rounding_explains_an_iteration_if_its_values_move_as_far(
+    factor: float, explained: bool, iteration: int
+) -> None:
     inputs = {"x": F32([1.1, 1.2]), "n": np.int64(3)}
     side = ModelSide(model(CANCELLATION), inputs)
-    at_two = next(boundary for boundary in side.boundaries() if boundary.iteration == 2)
-    (name, ours), *_ = at_two.carried.items()
+    after = next(boundary for boundary in side.boundaries() if boundary.iteration == iteration + 1)
+    (name, ours), *_ = after.carried.items()
     theirs = ours * F32(factor)
     delta = compare(ours, theirs, Tolerance(0.0, 0.0))
     (loop,) = side.loops
-    first = Difference("carried", name, name, delta, loop.path, iteration=1, left=ours, right=theirs)
+    first = Difference("carried", name, name, delta, loop.path, iteration=iteration, left=ours, right=theirs)
     findings = LoopFindings(loop.path, loop.path, "path", first=first)
     shown = explain_iteration_by_rounding(Reruns(side, 4, 1.0), findings)
     assert (shown is not None) is explained
     if shown is not None:
-        assert shown.verdict == "rounding" and "carries into iteration 1 by one unit" in shown.text
+        assert shown.verdict == "rounding" and f"carries into iteration {iteration} by one unit" in shown.text
