@@ -126,30 +126,29 @@ def _inputs_without_parts(space: InputSpace, inputs: Inputs) -> Iterator[Inputs]
 def _inputs_with_simpler_tensor(inputs: Inputs, leaf: Leaf) -> Iterator[Inputs]:
     array = leaf_value(inputs, leaf)
     dtype, kind, positions = array.dtype, element_kind(array.dtype), _nonzero_positions(array)
-    elements = [to_python_scalar(element, kind) for element in array.ravel()[positions]]
 
-    def with_elements(values: list[Any]) -> Inputs:
+    def with_elements(chosen: Array, values: Any) -> Inputs:
         flat = array.ravel().copy()
-        flat[positions] = to_array(values, dtype, (len(values),))
+        flat[chosen] = values
         return replace_leaf(inputs, leaf, flat.reshape(array.shape))
 
-    zero = "" if kind == "s" else 0
-    yield from (with_elements([*elements[:k], *[zero] * (n - k), *elements[n:]]) for k, n in _parts(len(elements)))
-    if len(elements) > MAX_SINGLE_ELEMENTS:
+    yield from (with_elements(positions[part], "" if kind == "s" else 0) for part in _parts(len(positions)))
+    if len(positions) > MAX_SINGLE_ELEMENTS:
         return
+    elements = [to_python_scalar(element, kind) for element in array.ravel()[positions]]
     if len(elements) > 1:
         for value in dict.fromkeys(map(repr, elements)):
-            old = next(element for element in elements if repr(element) == value)
-            for simple in simpler_values(old, kind):
-                yield with_elements([simple if repr(element) == value else element for element in elements])
-    for position, element in enumerate(elements):
+            same = [k for k, element in enumerate(elements) if repr(element) == value]
+            for simple in simpler_values(elements[same[0]], kind):
+                yield with_elements(positions[same], to_array([simple], dtype, (1,)))
+    for k, element in enumerate(elements):
         for simple in simpler_values(element, kind):
-            yield with_elements([*elements[:position], simple, *elements[position + 1 :]])
+            yield with_elements(positions[k : k + 1], to_array([simple], dtype, (1,)))
 
 
-def _parts(size: int) -> Iterator[tuple[int, int]]:
+def _parts(size: int) -> Iterator[slice]:
     """All of a sequence, its halves, quarters ..., at least one element each."""
     parts = 1
     while parts <= size:
-        yield from ((k * size // parts, (k + 1) * size // parts) for k in range(parts))
+        yield from (slice(k * size // parts, (k + 1) * size // parts) for k in range(parts))
         parts *= 2

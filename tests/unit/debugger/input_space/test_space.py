@@ -132,6 +132,13 @@ def test_a_large_tensor_shrinks_to_single_elements() -> None:
     assert not any(fails(step) for step in simpler_inputs(space, smallest))
 
 
+def test_texts_shrink() -> None:
+    space = InputSpace(model("g (string[3] x) => (string[3] y) { y = Identity (x) }"))
+    inputs = {"x": np.array(["b", "a b", "xyz"], object)}
+    smallest, is_minimal, _ = shrink(space, inputs, lambda values: len(values["x"][1]) > 1 and values["x"][2] != "")
+    assert is_minimal and smallest["x"].tolist() == ["", " b", "a"]
+
+
 def test_sequences_and_optionals_shrink() -> None:
     space = InputSpace(model(SEQUENCES))
     inputs = {"s": [np.ones(3, np.float32)] * 3, "o": np.array(5), "M": np.array(4)}
