@@ -260,14 +260,14 @@ class TermPairs:
         such node, if it reads the same as the only one of the path. Empty if one is missing. ``side``: of the path;
         ``read``: the values that the reader in the other model reads."""
         nodes = list(self.nodes_without_effect(1 - side, read, target))
+        if len(nodes) == len(path) == 1:
+            left, right = (nodes[0], path[0]) if side else (path[0], nodes[0])
+            if self._read_the_same(left, right):
+                return nodes
         operators = ("" if term.node is None else term.node.op_type for term in path)
         matches = [
             next((item for item in nodes if item.node and item.node.op_type == name), None) for name in operators
         ]
-        if len(nodes) == len(path) == 1 and self._read_the_same(
-            *((path[0], nodes[0]) if not side else (nodes[0], path[0]))
-        ):
-            return nodes
         return [item for item in matches if item is not None] if None not in matches else []
 
     def _read_the_same(self, left: Term, right: Term) -> bool:
