@@ -213,6 +213,9 @@ class Measurement:
             # Of a few long runs, other processes take time from each, but seldom from the same segments.
             first = np.min([stops[0].node_seconds for stops in runs], axis=0)
             self.node_seconds = np.minimum(self.node_seconds, sum(self.segment_seconds, first))
+        ran = self.node_starts > 0
+        # No instruction takes less than the clock around it: that is most of the time of one that has nothing to do.
+        self.clock_seconds = np.min(self.node_seconds[ran] / self.node_starts[ran], initial=self.clock_seconds)
 
     def _choose_samples(self, seconds: float) -> list[_TimedRun]:
         """Choose in which part of the iterations nodes are measured, by what that adds to runs. Returns runs in which

@@ -72,6 +72,19 @@ def test_time_that_other_processes_took_is_no_nodes(monkeypatch: pytest.MonkeyPa
     assert 0 < disturbed.node_seconds[product] < 1
 
 
+def test_the_clock_is_not_more_than_the_time_of_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes took time from the runs with the clock, and none from those without it."""
+    monkeypatch.setattr(measure, "_added_share", lambda *runs: 1e6)
+    monkeypatch.setattr(measure, "_MOST_READINGS", 1e9)
+    monkeypatch.setattr(measure, "_MOST_CLOCK_SHARE", 1e9)
+    disturbed = measurement()
+    disturbed.measure_for(SECONDS)
+    ran = disturbed.node_starts > 0
+    assert 0 < disturbed.clock_seconds <= (disturbed.node_seconds[ran] / disturbed.node_starts[ran]).min()
+    product = next(pc for pc, step in enumerate(disturbed.plan.code) if getattr(step.node, "op_type", "") == "MatMul")
+    assert disturbed.instruction_seconds()[product] > 0.5 * disturbed.node_seconds[product]
+
+
 def timed_run(seconds: float, cpu_seconds: float, parts: float) -> measure._TimedRun:
     plain = measure._PlainRun(1.0, 1.0 if seconds < 2 else 0.5, 0.0, 0.0, [1.0])
     return measure._TimedRun(plain, seconds, cpu_seconds, 0.1, np.array([parts]), np.array([10]))
