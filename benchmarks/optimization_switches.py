@@ -218,9 +218,9 @@ SWITCHES = {
         _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _no_match),
         OptimizationSwitch(
             "appends in place",
-            lambda: patch("loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda *_: None),
+            lambda: patch("loopdbg.runtime.plan.shape_range_binding.find_end_copy", lambda *_: None),
             _usefulness_from_calls(
-                "loopdbg.runtime.plan.shape_range_binding.find_leading_copy", lambda match, _: match is not None
+                "loopdbg.runtime.plan.shape_range_binding.find_end_copy", lambda match, _: match is not None
             ),
         ),
         _pattern_switch("capacity for more", f"{_VARYING}.in_place_append_edges", dict),

@@ -75,10 +75,11 @@ def _current_extents(extents: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(map(current_extent, extents))
 
 
-def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | None:
-    """The call that copies a complete input unchanged to the start of an output that no other call writes there.
+def find_end_copy(bound: KernelBinding, output: int, slot: int) -> tuple[int, bool] | None:
+    """The call that copies a complete input unchanged to the start of an output, or (true) to its end, where no other
+    call writes.
 
-    None: the output does not start with the input.
+    None: the output neither starts nor ends with the input.
     """
     out = bound.outputs[output]
     if (
@@ -86,6 +87,8 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
         or out.kind != "temp"
         or any(call.kernel.driver in ("skip", "routine") for call in bound.calls)
     ):
+        return None
+    if any(_has_same_memory(b, out) for call in bound.calls for b in call.buffers[:-1]):
         return None
     writers = [k for k, call in enumerate(bound.calls) if _has_same_memory(call.buffers[-1], out)]
     for k in writers:
@@ -95,22 +98,37 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
         if (
             len(call.buffers) == 2
             and call.kernel is ufunc_kernels.copy_kernel(target.dtype)
-            and (source.kind, source.index, source.offset, target.offset) == ("slot", slot, 0, 0)
+            and (source.kind, source.index, source.offset) == ("slot", slot, 0)
             and not call.outer
             and call.steps == (size, size)
         ):
             length = call.dims[0] * size
-            if length != math.prod(source.shape) * size:
-                return None
             others = [bound.calls[j] for j in writers if j != k]
-            if any(_has_same_memory(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
-                c.buffers[-1].offset < length or c.steps[-1] < 0 or any(row[-1] < 0 for row in c.outer)
-                for c in others
-                if c.steps
-            ):
+            if length != math.prod(source.shape) * size or not all(c.steps for c in others):
                 return None
-            return k if all(c.steps for c in others) else None
+            if target.offset == 0 and all(_writes_from(c, length) for c in others):
+                return k, False
+            ends_there: Any = out.size * size - length - target.offset
+            if isinstance(ends_there, int) and ends_there == 0 and all(_copies_up_to(c, target.offset) for c in others):
+                return k, True
     return None
+
+
+def _writes_from(call: CallSpec, offset: Any) -> bool:
+    """Does a call write nothing in front of a byte of its target?"""
+    return call.buffers[-1].offset >= offset and call.steps[-1] >= 0 and all(row[-1] >= 0 for row in call.outer)
+
+
+def _copies_up_to(call: CallSpec, offset: Any) -> bool:
+    """Is a call a copy that ends before a byte of its target?"""
+    target = call.buffers[-1]
+    size = target.dtype.itemsize
+    return (
+        call.kernel is ufunc_kernels.copy_kernel(target.dtype)
+        and not call.outer
+        and call.steps[-1] >= 0
+        and target.offset + (call.dims[0] - 1) * call.steps[-1] + size <= offset
+    )
 
 
 def is_pure_copy(bound: KernelBinding) -> bool:

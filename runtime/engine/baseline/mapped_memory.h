@@ -1,4 +1,5 @@
-/* Anonymous memory that grows without being copied: the system moves its pages. NULL where it cannot. */
+/* Anonymous memory that grows without being copied: the system moves its pages, or adds pages in front. NULL where it
+   cannot. */
 #ifndef LOOPDBG_MAPPED_MEMORY_H
 #define LOOPDBG_MAPPED_MEMORY_H
 
@@ -20,9 +21,26 @@ static inline char *remap_memory(char *memory, size_t nbytes, size_t new_nbytes)
     return moved == MAP_FAILED ? NULL : (char *)moved;
 }
 
+/* Address space without memory, for memory that grows towards lower addresses: no pages can be moved to its end. */
+static inline char *reserve_address_space(size_t nbytes) {
+    void *space = mmap(NULL, nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) return NULL;
+    madvise(space, nbytes, MADV_HUGEPAGE);
+    return (char *)space;
+}
+
+/* Memory for a part of reserved address space, which begins and ends at a page; 0: none. */
+static inline int commit_memory(char *memory, size_t nbytes) {
+    return mprotect(memory, nbytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 static inline void unmap_memory(char *memory, size_t nbytes) { munmap(memory, nbytes); }
 #else
 static inline char *map_memory(size_t nbytes) { return (void)nbytes, NULL; }
+
+static inline char *reserve_address_space(size_t nbytes) { return (void)nbytes, NULL; }
+
+static inline int commit_memory(char *memory, size_t nbytes) { return (void)memory, (void)nbytes, 0; }
 
 static inline char *remap_memory(char *memory, size_t nbytes, size_t new_nbytes) {
     return (void)memory, (void)nbytes, (void)new_nbytes, NULL;

@@ -27,6 +27,8 @@ from ...text import size_text
 cdef extern from "mapped_memory.h" nogil:
     char *map_memory(size_t nbytes)
     char *remap_memory(char *memory, size_t nbytes, size_t new_nbytes)
+    char *reserve_address_space(size_t nbytes)
+    int commit_memory(char *memory, size_t nbytes)
     void unmap_memory(char *memory, size_t nbytes)
 
 cdef extern from "numpy/arrayobject.h":
@@ -44,13 +46,19 @@ cdef Py_ssize_t CACHE_LINE_BYTES = 64
 cdef Py_ssize_t BORROW_MIN_BYTES = 1 << 12
 #: Larger buffers that grow have a mapping of their own. Malloc reuses smaller ones, and new pages cost more than a copy.
 min_mapped_bytes = KEPT_ARRAY_MAX_BYTES
+# Address space that is reserved for a buffer that grows in front, and the unit in which it gets memory.
+cdef Py_ssize_t RESERVED_BYTES = 1 << 36
+cdef Py_ssize_t COMMIT_BYTES = 1 << 21
 
 
 cdef class Mapping:
-    """Memory of its own, which grows without being copied. Exactly one array of bytes shows it."""
+    """Memory of its own, which grows without being copied. Exactly one array of bytes shows it; of memory that grows in
+    front, any array shows what it had then, from ``first`` on."""
 
     cdef char *data
     cdef Py_ssize_t nbytes
+    cdef char *first
+    cdef bint grows_in_front
 
     def __dealloc__(self):
         if self.data != NULL:
@@ -183,7 +191,7 @@ cdef class Memory:
     def extend_buffer(self, int k, Py_ssize_t nbytes):
         """Enlarge the buffer of a slot, which others may have too, without copying it; False: impossible."""
         cdef PyObject *owner = self.s.slots[k].owner
-        cdef Py_ssize_t references = 0
+        cdef Py_ssize_t in_front, references = 0
         cdef char *data
         cdef Slot *slot
         cdef int j
@@ -191,6 +199,7 @@ cdef class Memory:
         if not is_mapped(array):
             return False
         data = np.PyArray_BYTES(array)
+        nbytes += bytes_in_front(self.s.slots + k)
         for j in range(self.s.nslots):
             slot = self.s.slots + j
             references += slot.owner == owner
@@ -204,9 +213,22 @@ cdef class Memory:
         for j in range(self.s.nslots):
             slot = self.s.slots + j
             if slot.owner == owner:
-                slot.data = np.PyArray_BYTES(extended) + (slot.data - data)
-                slot.capacity = np.PyArray_NBYTES(extended) if slot.capacity else 0
+                in_front = slot.data - data
+                slot.data = np.PyArray_BYTES(extended) + in_front
+                slot.capacity = np.PyArray_NBYTES(extended) - in_front if slot.capacity else 0
                 self.replace_owner(slot, extended)
+        return True
+
+    def extend_buffer_in_front(self, int k, Py_ssize_t nbytes):
+        """As ``extend_buffer``, by ``nbytes`` in front of a value in reserved address space. Nothing moves: slots that
+        have the buffer, too, keep theirs."""
+        array = <object>self.s.slots[k].owner
+        if not is_mapped(array) or not (<Mapping>np.PyArray_BASE(array)).grows_in_front:
+            return False
+        extended = commit_in_front(<Mapping>np.PyArray_BASE(array), nbytes)
+        if extended is None:
+            return False
+        self.replace_owner(self.s.slots + k, extended)
         return True
 
     cdef int replace_owner(self, Slot *slot, object owner) except -1:
@@ -495,11 +517,13 @@ def allocate_or_raise(nbytes, describe):
         raise ExecutionError(f"{describe()} {reason}; run fewer iterations, or smaller tensors") from None
 
 
-def allocate_growable(nbytes, describe):
+def allocate_growable(nbytes, describe, in_front=False):
     """As ``allocate_or_raise``, for a value that grows: with half as much spare capacity if possible, which amortizes
-    copying. A large one can be extended (``resize_mapped``)."""
+    copying. A large one can be extended (``resize_mapped``, or ``commit_in_front``)."""
     capacity = nbytes + max(nbytes // 2, 256)
-    mapped = allocate_mapped(capacity)
+    mapped = allocate_reserved(capacity) if in_front else None
+    if mapped is None:
+        mapped = allocate_mapped(capacity)
     if mapped is not None:
         return mapped
     try:
@@ -513,16 +537,38 @@ def allocate_mapped(Py_ssize_t nbytes):
     if nbytes <= min_mapped_bytes or not reserve_bytes(nbytes):
         return None
     mapping = Mapping()
-    mapping.data = map_memory(nbytes)
+    mapping.data = mapping.first = map_memory(nbytes)
     mapping.nbytes = nbytes
     return None if mapping.data == NULL else mapped_array(mapping)
 
 
+cdef object allocate_reserved(Py_ssize_t nbytes):
+    """As ``allocate_mapped``, for a value at the end of memory that can be extended in front."""
+    if nbytes <= min_mapped_bytes:
+        return None
+    mapping = Mapping()
+    mapping.nbytes = max(RESERVED_BYTES, 4 * nbytes) // COMMIT_BYTES * COMMIT_BYTES
+    mapping.data = reserve_address_space(mapping.nbytes)
+    if mapping.data == NULL:
+        return None
+    mapping.first, mapping.grows_in_front = mapping.data + mapping.nbytes, True
+    return commit_in_front(mapping, nbytes)
+
+
+cdef object commit_in_front(Mapping mapping, Py_ssize_t nbytes):
+    """An array of a mapping's memory, with at least ``nbytes`` more in front; None: there is no more."""
+    cdef Py_ssize_t more = (nbytes + COMMIT_BYTES - 1) // COMMIT_BYTES * COMMIT_BYTES
+    if more > mapping.first - mapping.data or not reserve_bytes(more) or not commit_memory(mapping.first - more, more):
+        return None
+    mapping.first -= more
+    return mapped_array(mapping)
+
+
 cdef object mapped_array(Mapping mapping):
-    cdef npy_intp n = mapping.nbytes
+    cdef npy_intp n = mapping.data + mapping.nbytes - mapping.first
     dtype = np.dtype(np.uint8)
     Py_INCREF(dtype)
-    array = new_array(<void *>np.ndarray, <void *>dtype, 1, &n, NULL, mapping.data, np.NPY_ARRAY_CARRAY, NULL)
+    array = new_array(<void *>np.ndarray, <void *>dtype, 1, &n, NULL, mapping.first, np.NPY_ARRAY_CARRAY, NULL)
     np.set_array_base(array, mapping)
     return array
 
@@ -537,12 +583,14 @@ cdef object resize_mapped(object array, Py_ssize_t nbytes, Py_ssize_t references
     if not is_mapped(array) or Py_REFCNT(array) > references + 1:
         return None
     mapping = <Mapping>np.PyArray_BASE(array)
+    if mapping.grows_in_front:
+        return None
     if nbytes > mapping.nbytes and not reserve_bytes(nbytes - mapping.nbytes):
         return None
     cdef char *moved = remap_memory(mapping.data, mapping.nbytes, nbytes)
     if moved == NULL:
         return None
-    mapping.data, mapping.nbytes = moved, nbytes
+    mapping.data, mapping.first, mapping.nbytes = moved, moved, nbytes
     return mapped_array(mapping)
 
 

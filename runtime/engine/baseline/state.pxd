@@ -5,6 +5,7 @@ The optimizer keeps its own state (optimized/optimizer_state.pxd); the structs h
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
+cimport numpy as np
 from numpy cimport npy_intp
 
 from ...kernels.call cimport Call
@@ -57,8 +58,8 @@ cdef enum:
 cdef enum:
     OWN = 1       # the buffer belongs to this slot alone and may be written
     FOLDED = 2    # holds a constant that its instruction does not write again
-    SHARED = 4    # with OWN: parameter and result of a back edge share one buffer, the smaller a prefix of the larger;
-                  # only the appending node writes there
+    SHARED = 4    # with OWN: parameter and result of a back edge share one buffer, the smaller a prefix or suffix of the
+                  # larger; only the appending node writes there
 
 cdef struct Slot:
     char *data            # NULL where the value is not a tensor of fixed-size elements
@@ -66,7 +67,7 @@ cdef struct Slot:
     int spec              # index of (dtype, shape); 0: a Python object (sequence, optional, strings) or nothing
     int flags
     Py_ssize_t nbytes
-    Py_ssize_t capacity   # bytes of the buffer; 0: the slot does not own it
+    Py_ssize_t capacity   # bytes of the buffer from the value on; 0: the slot does not own it
 
 cdef struct InputGuard:
     int slot
@@ -411,6 +412,11 @@ cdef inline void change_spec(ExecutionState *s, int k, int spec, Py_ssize_t nbyt
     cdef Py_ssize_t min_nbytes = min(slot.nbytes, nbytes)
     slot.spec, slot.nbytes = spec, nbytes
     on_spec_changed(s, k, min_nbytes)
+
+
+cdef inline Py_ssize_t bytes_in_front(const Slot *slot) noexcept nogil:
+    """The bytes of a slot's buffer in front of its value."""
+    return slot.data - np.PyArray_BYTES(<np.ndarray>slot.owner)
 
 
 cdef inline int edge_copies(const BackEdgeState *e, const Slot *result) noexcept nogil:

@@ -193,8 +193,16 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
         if port.append >= 0:
             source = s.slots + port.append
             nbytes = port_bytes(port, v.extent)
-            if slot.owner != source.owner or not source.flags & SHARED or source.capacity < nbytes:
+            if slot.owner != source.owner or not source.flags & SHARED:
                 return 0
+            if port.in_front:
+                if bytes_in_front(source) < nbytes - source.nbytes:
+                    return 0
+                slot.data, slot.capacity = source.data - (nbytes - source.nbytes), nbytes
+            elif source.capacity < nbytes:
+                return 0
+            else:
+                slot.data, slot.capacity = source.data, source.capacity
         elif slot.spec == port.spec and slot.flags == OWN:
             continue
         else:

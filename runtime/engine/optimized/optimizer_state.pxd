@@ -19,6 +19,7 @@ cdef struct VaryingPort:
     int slot
     int spec              # for which the numbers hold now
     int append            # outputs: slot whose buffer this value extends; -1: none
+    int in_front          # it does so in front of that value, not behind it
     int data_dependent   # outputs: the calls compute its length
     int seen              # inputs: other memory is read instead of the slot's (copy_elision)
     int axis              # the varying axis

@@ -45,3 +45,4 @@ cdef class RangeBindings:
     cdef object buffer(self, int pc, Py_ssize_t nbytes, bint range_bindings)
     cdef bint shares_back_edge_buffer(self, int slot)
     cdef int append_in_place(self, VaryingPort *p, Py_ssize_t nbytes) except -1
+    cdef int append_in_front(self, VaryingPort *p, Py_ssize_t nbytes) except -1

@@ -5,8 +5,8 @@ If all numbers of its calls follow from that one, ``update_call_extents`` change
 for other ranges are cached: a loop that is entered again starts small again.
 
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
-value into the same buffer: an append costs only what is appended. The old value stays intact as the beginning of the
-result. The buffer is allocated with half as much spare capacity.
+value into the same buffer, or in front of it: an append costs only what is appended. The old value stays intact as the
+beginning or the end of the result. The buffer is allocated with half as much spare capacity.
 
 With an axis before the varying one (the caches of a decoder: [1, heads, T, d]) an append would move every row. Both
 values then have capacity along it (spec_table.pyx), which their readers step over. Only executions whose outputs alone
@@ -50,6 +50,7 @@ cdef int MAX_FOLLOWED_INTEGERS = 64
 #: quadruples up to FAST_GROWTH_MAX_BYTES, since each time all readers are bound again.
 min_growing_extent = 64
 cdef Py_ssize_t FAST_GROWTH_MAX_BYTES = 1 << 20
+cdef Py_ssize_t MAX_ITEM_BYTES = 64
 
 
 cdef class RangeBindings:
@@ -67,8 +68,8 @@ cdef class RangeBindings:
                     self.appends[edge.result, loop.index] = edge.param
 
     cdef object varied(self, int pc, object instruction, list inputs):
-        """A node bound for a range of shapes: (symbolic extents, binding, (result, what it appends to) or None),
-        without the call that copies what is already in place; None: impossible."""
+        """A node bound for a range of shapes: (symbolic extents, binding, (result, what it appends to, in front of
+        it) or None), without the call that copies what is already in place; None: impossible."""
         shapes = [None if i is None else i.shape for i in inputs]
         previous, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
         if previous is None or previous[0] is not instruction:
@@ -132,13 +133,14 @@ cdef class RangeBindings:
             param = self.appends.get((slot, instruction.inside), -1)
             if isinstance(bound.outputs[k], GrowableBuffer):
                 if bound.in_place:
-                    appended = (slot, param)
+                    appended = (slot, param, False)
             elif param >= 0 and slot >= 0 and param in instruction.inputs:
-                copy_index = shape_range_binding.find_leading_copy(bound, k, param)
-                if copy_index is not None:
-                    # The result is allocated where its beginning already is.
+                end_copy = shape_range_binding.find_end_copy(bound, k, param)
+                if end_copy is not None:
+                    # The result is allocated where its beginning or end already is.
+                    copy_index, in_front = end_copy
                     bound.calls.pop(copy_index)
-                    appended = (slot, param)
+                    appended = (slot, param, in_front)
         return symbolic, bound, appended
 
     cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended,
@@ -211,7 +213,7 @@ cdef class RangeBindings:
             self.port(v.outputs + k, slot, out.shape, out.dtype, out.capacity if isinstance(out, GrowableBuffer) else None)
             v.outputs[k].data_dependent = isinstance(out, DynamicExtentBuffer)
             if appended is not None and slot == appended[0]:
-                v.outputs[k].append = appended[1]
+                v.outputs[k].append, v.outputs[k].in_front = appended[1], appended[2]
         v.noutputs = len(outputs)
         v.low, v.high, v.extent = symbolic.variable.min_valid, symbolic.variable.max_valid, symbolic.variable.current
         self.keys += 1
@@ -232,7 +234,7 @@ cdef class RangeBindings:
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1:
         cdef int axis = symbolic_axis(shape)
         shape_now = tuple([current_extent(extent) for extent in shape])
-        p.slot, p.append, p.axis = slot, -1, axis
+        p.slot, p.append, p.in_front, p.axis = slot, -1, 0, axis
         if axis < 0:
             p.spec = self.memory.spec(dtype, shape_now, capacity)
             p.nbytes = self.memory.specs.nbytes(p.spec)
@@ -447,13 +449,32 @@ cdef class RangeBindings:
     cdef int append_in_place(self, VaryingPort *p, Py_ssize_t nbytes) except -1:
         """Put the result of an append into the buffer of the carried value, or both into a larger one."""
         cdef Slot *source = self.s.slots + p.append
+        if p.in_front:
+            return self.append_in_front(p, nbytes)
         if source.flags & OWN and (source.capacity >= nbytes or self.memory.extend_buffer(p.append, nbytes)):
-            memory = <object>source.owner
             source.flags = OWN | SHARED
+            self.memory.put_value(p.slot, <object>source.owner, p.spec, nbytes, source.data, OWN | SHARED)
+            self.s.slots[p.slot].capacity = source.capacity
         else:
             memory = self.growing_buffer_for(p, nbytes)
             memcpy(np.PyArray_BYTES(memory), source.data, source.nbytes)
-        self.memory.put_buffer(p.slot, memory, p.spec, nbytes, OWN | SHARED)
+            self.memory.put_buffer(p.slot, memory, p.spec, nbytes, OWN | SHARED)
+
+    cdef int append_in_front(self, VaryingPort *p, Py_ssize_t nbytes) except -1:
+        """As ``append_in_place``, in front of the carried value: the spare capacity is there."""
+        cdef Slot *source = self.s.slots + p.append
+        cdef Py_ssize_t added = nbytes - source.nbytes
+        cdef char *data
+        if source.flags & OWN and (bytes_in_front(source) >= added or
+                                   self.memory.extend_buffer_in_front(p.append, max(added, nbytes // 2))):
+            source.flags = OWN | SHARED
+            memory, data = <object>source.owner, source.data - added
+        else:
+            memory = allocate_growable(nbytes, lambda: f"{self.memory.describe_node(self.s.writer[p.slot])}: its result", True)
+            # Aligned, as each element of an array is from here on.
+            data = np.PyArray_BYTES(memory) + (np.PyArray_NBYTES(memory) - nbytes) // MAX_ITEM_BYTES * MAX_ITEM_BYTES
+            memcpy(data + added, source.data, source.nbytes)
+        self.memory.put_value(p.slot, memory, p.spec, nbytes, data, OWN | SHARED)
 
 
 def slots_read_outside_nodes(plan):

@@ -16,7 +16,7 @@ from optimizer_access import requires_optimizer, start_engine
 from strategies.draws import SeededChoices
 from text_models import model
 
-from .growing_loops import APPEND, CASES, TRIPS, F, inputs_of
+from .growing_loops import APPEND, CASES, PREPEND, TRIPS, F, inputs_of
 
 requires_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux moves pages")
 
@@ -74,6 +74,26 @@ def test_growing_buffer_is_extended_not_copied() -> None:
     # Without an extension there is another one for each of the ten times that the buffer was full.
     assert len(mappings) > 50
     assert len(set(map(id, mappings))) < 4
+
+
+@requires_optimizer
+@requires_linux
+def test_buffer_that_grows_in_front_gets_memory_there() -> None:
+    """A megabyte in each iteration: more than is allocated at first."""
+    trips, e = 60, np.arange(1 << 18, dtype=F)
+    text = PREPEND.replace("float[1] e", "float[p] e")
+    engine = start_engine(model(text), {"M": trips, "v0": np.zeros(1, F), "e": e})
+    param = engine.plan.loops[0].edges[0].param
+    mappings: dict[int, Any] = {}
+    engine.stop_at(0, 1)
+    while engine.resume()[0] == "boundary":
+        engine.stop_at(0, engine.loop_state(0)[0] + 1)
+        value = engine.peek(param)
+        np.testing.assert_array_equal(value[: len(e)], e)
+        mapping = _mapping(value)
+        mappings[id(mapping)] = mapping
+    assert len(mappings) < 6
+    np.testing.assert_array_equal(engine.results()["o0"], np.append(np.tile(e, trips), F(0)))
 
 
 @requires_optimizer
