@@ -39,8 +39,6 @@ from .lazy_function_registry import load_plugin
 from .plan.plan import Plan, compile_graph
 from .record import record
 from .run_result import LoopTotals, Run, run_totals
-from .runtime_deviation_notes import notes_for_run
-from .shape_contradictions import contradiction_notes
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -639,6 +637,8 @@ class Model:
             event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin, observer)
             run = Run(notes=tuple(self.graph.notes))
             if event == "end":
+                from .shape_contradictions import contradiction_notes
+
                 run.outputs = self._take_results(engine, on_iteration is None and begin is None and observer is None)
                 run.notes = (*run.notes, *contradiction_notes(engine, None), *self._type_notes(engine))
                 run.loops = self._totals_with_notes(engine)
@@ -763,6 +763,9 @@ class Model:
 
     def _totals_with_notes(self, engine: Engine) -> list[LoopTotals]:
         """The loop totals of a finished run, with notes."""
+        from .runtime_deviation_notes import notes_for_run
+        from .shape_contradictions import contradiction_notes
+
         return [
             replace(loop, notes=(*loop.notes, *notes_for_run(plan, engine), *contradiction_notes(engine, plan)))
             if loop.entries

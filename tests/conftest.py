@@ -27,7 +27,7 @@ from textual.pilot import Pilot
 
 from fork_server import ChildCrashedError, ForkServer, call_in_directory
 from loopdbg.runtime.engine.baseline import binder as nodes
-from loopdbg.runtime.frontends.onnx import operator_function_bodies, type_checks
+from loopdbg.runtime.frontends.onnx import operator_function_bodies, subprocess_call, type_checks
 from ui_idle import wait_for_messages, wait_until_idle
 
 # An sdist has the package below src alone; these check a checkout.
@@ -119,7 +119,7 @@ def infer_in_fork() -> Iterator[None]:
                     server.cache_clear()  # of an interrupted call the answer is still to come
                     raise
 
-        for module in (operator_function_bodies, type_checks):
+        for module in (subprocess_call, type_checks):
             patch.setattr(module, "call_in_subprocess", apart)
         yield
 

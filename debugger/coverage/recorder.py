@@ -387,7 +387,7 @@ class CoverageRecorder:
             ended = p.map(np.logical_or, p.map(np.logical_not, condition), has_trips)
             for entry, x in zip(plan.slices, sliced, strict=False):
                 axis = normalize_axis(entry.sliced.axis, len(x.shape))
-                _, _, parts = part_geometry(int(x.shape[axis]), entry.sliced, axis, "")
+                _, _, parts = part_geometry(int(x.shape[axis]), entry.sliced, axis, str)
                 at_end = p.map(np.greater_equal, number, constant(p, parts, _INT64))
                 ended = p.map(np.logical_or, ended, at_end)
             return ended

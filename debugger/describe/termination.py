@@ -141,6 +141,6 @@ def part_count(port: SlicedInput) -> int | None:
     if not isinstance(length, int):
         return None
     try:
-        return part_geometry(length, port, port.axis, port.outer.name)[2]
+        return part_geometry(length, port, port.axis, lambda: port.outer.name)[2]
     except ExecutionError:
         return None

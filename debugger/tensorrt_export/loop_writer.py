@@ -277,7 +277,7 @@ class ILoopWriter:
         if not 0 <= axis < outer.ndim:
             raise UnsupportedError(f"{display_name(port.outer)} {list(outer.shape)} has no axis {port.axis}")
         try:
-            return (*part_geometry(outer.shape[axis], port, axis, display_name(port.outer)), axis)
+            return (*part_geometry(outer.shape[axis], port, axis, lambda: display_name(port.outer)), axis)
         except ExecutionError as error:
             raise UnsupportedError(one_line(error)) from None
 

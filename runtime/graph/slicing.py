@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -25,19 +25,23 @@ def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> 
     return as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
-def slice_parts(array: Array, sliced: SlicedInput, where: str) -> Array:
+def slice_parts(array: Array, sliced: SlicedInput, describe: Callable[[], str]) -> Array:
     """All parts of a sliced input as one view ``[parts, *part shape]``; part i is what iteration i gets.
 
     Start and end are those of OpenVINO's TensorIterator-1: negative ones are ``dim + 1 + v``, end is exclusive. Parts
     begin at start and move by stride; a negative stride goes backwards and keeps the order inside a part.
+    ``describe()`` names the loop, for errors.
 
     Raises:
         ExecutionError: axis or range are out of bounds, stride is 0, or a part would not have ``part_size`` elements.
     """
-    name = f"{where}: sliced input '{sliced.outer.name}' {list(array.shape)}"
+
+    def name() -> str:
+        return f"{describe()}: sliced input '{sliced.outer.name}' {list(array.shape)}"
+
     axis = normalize_axis(sliced.axis, array.ndim)
     if not 0 <= axis < array.ndim:
-        raise ExecutionError(f"{name} has no axis {sliced.axis}", name=sliced.outer.name)
+        raise ExecutionError(f"{name()} has no axis {sliced.axis}", name=sliced.outer.name)
     first, step, count = part_geometry(array.shape[axis], sliced, axis, name)
     shape = list(array.shape)
     strides = list(array.strides)
@@ -49,7 +53,7 @@ def slice_parts(array: Array, sliced: SlicedInput, where: str) -> Array:
         try:
             return np.empty((0, *shape), array.dtype)
         except ValueError:  # NumPy counts the other dimensions nevertheless
-            problem = f"{name}: parts of shape {shape} are too large to be cut"
+            problem = f"{name()}: parts of shape {shape} are too large to be cut"
             raise ExecutionError(problem, name=sliced.outer.name) from None
     index = [slice(None)] * array.ndim
     index[axis] = slice(first, None)
@@ -64,18 +68,24 @@ def parts_for_trips(parts: Array, sliced: SlicedInput, trips: int) -> Array:
     return parts[len(parts) - trips :] if trips <= len(parts) else parts[:0]
 
 
-def entry_parts(array: Array, sliced: SlicedInput, where: str, trips: int | None) -> Array:
+def entry_parts(array: Array, sliced: SlicedInput, loop_path: str, trips: int | None) -> Array:
     """The parts for an entry of N trips (None: unlimited), sliced by :func:`slice_parts`.
+
+    Args:
+        array: The outer tensor.
+        sliced: The sliced input.
+        loop_path: Names the loop, for errors.
+        trips: The trip count.
 
     Raises:
         ExecutionError: as :func:`slice_parts`.
     """
-    return parts_for_trips(slice_parts(array, sliced, where), sliced, trips or 0)
+    return parts_for_trips(slice_parts(array, sliced, lambda: loop_path), sliced, trips or 0)
 
 
-def part_geometry(length: int, sliced: SlicedInput, axis: int, name: str) -> tuple[int, int, int]:
+def part_geometry(length: int, sliced: SlicedInput, axis: int, name: Callable[[], str]) -> tuple[int, int, int]:
     """The start of part 0 in an axis of that length, the step between parts (0 where there is at most one), and the
-    number of parts.
+    number of parts. ``name()``: the sliced input, for errors.
 
     Raises:
         ExecutionError: the range is out of bounds, stride is 0, or a part would not have ``part_size`` elements.
@@ -86,11 +96,11 @@ def part_geometry(length: int, sliced: SlicedInput, axis: int, name: str) -> tup
     span = high - low
     parameters = f"start {sliced.start}, end {sliced.end}, stride {sliced.stride}, part size {size}"
     if stride == 0 or size < 1 or not 0 <= low <= high <= length:
-        raise ExecutionError(f"{name} cannot be cut along axis {axis} with {parameters}", name=sliced.outer.name)
+        raise ExecutionError(f"{name()} cannot be cut along axis {axis} with {parameters}", name=sliced.outer.name)
     count = -(-span // stride)
     if count and (count - 1) * stride + size > span:
         raise ExecutionError(
-            f"{name} does not cut evenly along axis {axis}: part {count - 1} would have fewer than {size} elements "
+            f"{name()} does not cut evenly along axis {axis}: part {count - 1} would have fewer than {size} elements "
             f"({parameters})",
             name=sliced.outer.name,
         )

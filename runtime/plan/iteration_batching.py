@@ -8,7 +8,7 @@ into the input projection and the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -97,10 +97,10 @@ class RowSource:
     axis: int = 0
     index: Value | None = None
 
-    def view(self, index: Any, where: str) -> View:
+    def view(self, index: Any, describe: Callable[[], str]) -> View:
         """The view of the outer tensor as rows; only the shape of ``index`` is used."""
         if self.sliced is not None:
-            return partial(slice_parts, sliced=self.sliced, where=where)
+            return partial(slice_parts, sliced=self.sliced, describe=describe)
         return partial(_gathered_rows, axis=self.axis, ndim=index.ndim)
 
 
@@ -282,7 +282,7 @@ class HoistableFinder:
             steps,
             chain.sources,
             not has_known_trip_count(loop),
-            last.describe(),
+            last.describe,
         )
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
@@ -298,13 +298,14 @@ class BatchOperator:
     steps: list[tuple[ResolvedOperator, tuple[Value | None, ...], Value | None]]
     sources: list[RowSource]
     conditional: bool
-    where: str
+    describe: Callable[[], str]
 
     def __call__(self, p: Any, number: Any, trips: Any, *tensors: Any) -> Any:
         count = len(self.sources)
         outer, indices, others = tensors[:count], tensors[count : 2 * count], tensors[2 * count :]
         views = [
-            (x, source.view(index, self.where)) for x, source, index in zip(outer, self.sources, indices, strict=True)
+            (x, source.view(index, self.describe))
+            for x, source, index in zip(outer, self.sources, indices, strict=True)
         ]
         return p.run_hoisted_step(self.step, number, trips, views, others, self.conditional)
 

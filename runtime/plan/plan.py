@@ -214,13 +214,13 @@ class PlanCompiler:
                 self.plan.constants.append((slot, value.constant))
         return slot
 
-    def slot_read_by(self, value: Value, user: Node | str) -> int:
+    def slot_read_by(self, value: Value, user: Node | str, part: str = "") -> int:
         if value.constant is not None:
             return self.get_or_add_slot(value)
         if value not in self.plan.slot_of:
             user_text = user if isinstance(user, str) else user.describe()
             raise ModelError(
-                f"{user_text} uses the value '{value.name}', which nothing before it defines", name=value.name
+                f"{user_text}{part} uses the value '{value.name}', which nothing before it defines", name=value.name
             )
         return self.plan.slot_of[value]
 
@@ -296,7 +296,7 @@ class PlanCompiler:
                 self.plan.code[start].target = len(self.plan.code)
             self.compile_graph(branch, inside, f"{path} ▸ {node.name} ({branch_name})")
             moves = tuple(
-                (self.slot_read_by(value, f"{node.describe()}, its {branch_name} branch"), out)
+                (self.slot_read_by(value, node, f", its {branch_name} branch"), out)
                 for value, out in zip(branch.outputs, outputs, strict=True)
                 if out >= 0
             )
@@ -304,22 +304,20 @@ class PlanCompiler:
         self.plan.code[ends[0]].target = ends[1] + 1
 
     def compile_loop(self, node: Loop, inside: int, path: str) -> None:
-        loop_text = node.describe()
         plan = LoopPlan(node, len(self.plan.loops), inside, f"{path} ▸ {node.name}")
         self.plan.loops.append(plan)
-        plan.trip_count = self.optional_slot_read_by(node.trip_count, loop_text)
-        plan.initial_condition = self.optional_slot_read_by(node.initial_condition, loop_text)
+        plan.trip_count = self.optional_slot_read_by(node.trip_count, node)
+        plan.initial_condition = self.optional_slot_read_by(node.initial_condition, node)
         initials = [
-            self.slot_read_by(edge.initial, loop_text) if isinstance(edge.initial, Value) else -1
-            for edge in node.back_edges
+            self.slot_read_by(edge.initial, node) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
         ]
-        slices = [self.slot_read_by(sliced.outer, loop_text) for sliced in node.sliced_inputs]
+        slices = [self.slot_read_by(sliced.outer, node) for sliced in node.sliced_inputs]
         for edge in node.back_edges:
             if isinstance(edge.initial, SlicedInput):
-                slices.append(self.slot_read_by(edge.initial.outer, loop_text))
+                slices.append(self.slot_read_by(edge.initial.outer, node))
         for invariant in node.invariants:
-            self.plan.slot_of[invariant.inner] = self.slot_read_by(invariant.outer, loop_text)
-        lengths = [self.optional_slot_read_by(scan.length, loop_text) for scan in node.scan_outputs]
+            self.plan.slot_of[invariant.inner] = self.slot_read_by(invariant.outer, node)
+        lengths = [self.optional_slot_read_by(scan.length, node) for scan in node.scan_outputs]
         reads = (plan.trip_count, plan.initial_condition, *initials, *slices, *lengths)
         plan.enter = self.emit(
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
@@ -342,33 +340,33 @@ class PlanCompiler:
             self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
         plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
         self.compile_nodes(node.body.nodes[node.condition_node_count or 0 :], plan.index, plan.path)
-        plan.condition = self.optional_slot_read_by(node.condition, loop_text)
-        plan.condition_input = self.optional_slot_read_by(node.condition_input, loop_text)
+        plan.condition = self.optional_slot_read_by(node.condition, node)
+        plan.condition_input = self.optional_slot_read_by(node.condition_input, node)
         ignored = None if node.condition_input is None else node.ignored_condition
         plan.yielded = self.optional_slot_read_by(
-            (node.condition if node.condition_node_count is None else None) or ignored, loop_text
+            (node.condition if node.condition_node_count is None else None) or ignored, node
         )
-        plan.iteration = self.optional_slot_read_by(number if batched else node.iteration, loop_text)
-        self.plan_loop_ports(plan, initials, loop_text)
+        plan.iteration = self.optional_slot_read_by(number if batched else node.iteration, node)
+        self.plan_loop_ports(plan, initials)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
         self.varies.update((self.get_or_add_slot(value), inside) for value in node.outputs if value is not None)
-        plan.last_values = [self.last_value(plan, output, loop_text) for output in node.last_values]
+        plan.last_values = [self.last_value(plan, output) for output in node.last_values]
         plan.scans = [
-            ScanPlan(s, self.slot_read_by(s.result, loop_text), self.get_or_add_slot(s.outer), length)
+            ScanPlan(s, self.slot_read_by(s.result, node), self.get_or_add_slot(s.outer), length)
             for s, length in zip(node.scan_outputs, lengths, strict=True)
         ]
         outputs = (*(last.outer for last in plan.last_values), *(scan.outer for scan in plan.scans))
         plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
-    def plan_loop_ports(self, plan: LoopPlan, initials: list[int], loop_text: str) -> None:
+    def plan_loop_ports(self, plan: LoopPlan, initials: list[int]) -> None:
         node = plan.loop
         # Values computed once per entry must not be moved.
         swappable = {
             value
             for inner in node.body.nodes
             for value in inner.outputs
-            if value is not None and self.varies[self.slot_read_by(value, loop_text)] == plan.index
+            if value is not None and self.varies[self.slot_read_by(value, plan.loop)] == plan.index
         }
         # Values for the next condition are computed before the carried values are read.
         swappable.difference_update(
@@ -380,14 +378,14 @@ class PlanCompiler:
                 EdgePlan(
                     edge,
                     initial,
-                    self.slot_read_by(edge.param, loop_text),
-                    self.slot_read_by(edge.result, loop_text),
+                    self.slot_read_by(edge.param, plan.loop),
+                    self.slot_read_by(edge.result, plan.loop),
                     edge.result in swappable and results.count(edge.result) == 1,
                     edge.initial if isinstance(edge.initial, SlicedInput) else None,
                 )
             )
         plan.slices = [
-            SlicePlan(sliced, self.slot_read_by(sliced.outer, loop_text), self.slot_read_by(sliced.inner, loop_text))
+            SlicePlan(sliced, self.slot_read_by(sliced.outer, plan.loop), self.slot_read_by(sliced.inner, plan.loop))
             for sliced in node.sliced_inputs
         ]
 
@@ -402,10 +400,10 @@ class PlanCompiler:
             return 0
         return 0 if self.origins.skip_identities(node.condition) is node.condition_input else 1
 
-    def last_value(self, plan: LoopPlan, output: LastValueOutput, loop_text: str) -> LastValuePlan:
+    def last_value(self, plan: LoopPlan, output: LastValueOutput) -> LastValuePlan:
         edges = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
         index = next((k for k, e in enumerate(plan.edges) if e.edge in edges), -1)
-        source = plan.edges[index].param if index >= 0 else self.slot_read_by(output.result, loop_text)
+        source = plan.edges[index].param if index >= 0 else self.slot_read_by(output.result, plan.loop)
         inputs = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
         if index < 0 and source in inputs:
             copy_slot = self.get_or_add_slot(Value(f"{output.result.name}", output.result.type))

@@ -167,30 +167,30 @@ cdef class Loops:
         cdef LoopState *loop = self.s.loops + index
         cdef int64_t count
         sliced = self.plan.loops[index].edges[k].sliced
-        where = self.plan.loops[index].loop.describe()
-        parts = slice_parts(self.sliceable_tensor(self.plan.slot_of[sliced.outer], where), sliced, where)
+        describe = self.plan.loops[index].loop.describe
+        parts = slice_parts(self.sliceable_tensor(self.plan.slot_of[sliced.outer], describe), sliced, describe)
         if len(parts) == 0:
-            raise ExecutionError(f"{where}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
+            raise ExecutionError(f"{describe()}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
         self.memory.store(loop.edges[k].param, parts[:1].reshape(parts.shape[1:]))
         counts.append((sliced.outer.name, len(parts)))
         count = len(parts)
         return count if loop.first_parts < 0 else min(count, loop.first_parts)
 
-    def sliceable_tensor(self, int slot, str where):
+    def sliceable_tensor(self, int slot, describe):
         array = self.memory.look(slot)
         if not isinstance(array, np.ndarray):
-            raise ExecutionError(f"{where}: '{self.plan.slots[slot].name}' cannot be sliced; it is {describe_values([array])}, "
-                                 f"no tensor")
+            raise ExecutionError(f"{describe()}: '{self.plan.slots[slot].name}' cannot be sliced; it is "
+                                 f"{describe_values([array])}, no tensor")
         return array
 
     cdef int prepare_sliced_input(self, int index, int k, int64_t trip) except -1:
         """Find the parts of a sliced input; its inner slot shows part 0. ``trip``: the trip count of the entry."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slice *c = loop.slices + k
-        where = self.plan.loops[index].loop.describe()
+        describe = self.plan.loops[index].loop.describe
         sliced = self.plan.loops[index].slices[k].sliced
-        array = self.sliceable_tensor(c.outer, where)
-        parts = parts_for_trips(slice_parts(array, sliced, where), sliced, trip)
+        array = self.sliceable_tensor(c.outer, describe)
+        parts = parts_for_trips(slice_parts(array, sliced, describe), sliced, trip)
         c.parts, c.nsegments = len(parts), 0
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:

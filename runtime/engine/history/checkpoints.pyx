@@ -654,7 +654,7 @@ cdef class Checkpoints:
             plan = self.plan.loops[index]
             outer = self.memory.look(s.outer)
             sliced = plan.slices[k].sliced
-            parts = slice_parts(outer, sliced, plan.loop.describe())
+            parts = slice_parts(outer, sliced, plan.loop.describe)
             self.loops.slice_arrays[index, k] = parts_for_trips(parts, sliced, s.parts)
         s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
 

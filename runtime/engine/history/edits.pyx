@@ -134,7 +134,7 @@ cdef class ExecutionEditor:
             raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {kind}",
                              name=name, loop=plan.loop.name, expected=f"a tensor of {kind}")
         try:
-            slice_parts(value, plan.slices[k].sliced, plan.loop.describe())
+            slice_parts(value, plan.slices[k].sliced, plan.loop.describe)
         except ExecutionError as error:
             raise UsageError(one_line(error), **error.fields) from None
 
@@ -172,7 +172,7 @@ cdef class ExecutionEditor:
                     self.loops.show_part(index, k, loop.i)
             if is_sliced:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]
-                counts += [len(slice_parts(self.memory.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))
+                counts += [len(slice_parts(self.memory.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe))
                            for e in plan.edges if e.sliced is not None]
                 loop.parts = min(counts)
                 if self.is_at_boundary(index):

@@ -15,7 +15,7 @@ MAX_EXPANDED_NODES = 1 << 20
 #: recursive parser crashes at some thousand.
 MAX_TEXT_DEPTH = 100
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|#[^\n]*|=>|[(\[{<>}\])]', re.DOTALL)
+_TOKEN = rb'"(?:[^"\\]|\\.)*"|#[^\n]*|=>|[(\[{<>}\])]'
 
 
 def check_bracket_depth(text: bytes) -> None:
@@ -25,7 +25,7 @@ def check_bracket_depth(text: bytes) -> None:
         UnsupportedError: the brackets are nested too deeply.
     """
     depth = 0
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_TOKEN, text, re.DOTALL):
         token = match[0]
         if token in b"([{<":
             depth += 1

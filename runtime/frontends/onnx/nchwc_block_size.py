@@ -9,9 +9,8 @@ from typing import Any
 from ...errors import ModelError
 from ...graph import Node, Operation, System
 from ...ops.registry import ResolvedOperation, UnknownOperatorError, resolve
-from .proto import AttributeProto, GraphProto, ModelProto
+from .proto import NCHWC_DOMAIN, AttributeProto, GraphProto, ModelProto
 
-NCHWC_DOMAIN = "com.microsoft.nchwc"
 _MAX_BLOCK_CHANNELS = 16
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...graph.topological_order import topological_order as positions
 from .proto import AttributeProto, GraphProto, NodeProto
 
 
@@ -22,8 +21,10 @@ def topological_node_order(nodes: Sequence[NodeProto]) -> list[int]:
     names_read = [_names_read(node) for node in nodes]
     if not [name for k, names in enumerate(names_read) for name in names if producers.get(name, -1) >= k]:
         return list(range(len(nodes)))
+    from ...graph.topological_order import topological_order
+
     needs = [{producers[name] for name in names if name in producers} - {k} for k, names in enumerate(names_read)]
-    order = positions(needs)
+    order = topological_order(needs)
     placed = set(order)
     return order + [position for position in range(len(nodes)) if position not in placed]
 

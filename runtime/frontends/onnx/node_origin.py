@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ...graph import UNKNOWN_ORIGIN, Origin
-from ...graph.stack_trace import origin_from_stack_trace
 from ...record import record
 from .proto import DecodeError, NodeProto, StringStringEntryProto
 
@@ -24,8 +23,9 @@ _MAX_ENTRY_BYTES = 1 << 16
 _MAX_SCOPES, _MAX_SCOPE_CHARS = 64, 200
 _TORCH, _SCRIPT = "pkg.torch.onnx.", "pkg.onnxscript."
 #: ``%mul_2 : [num_users=1] = call_function[...]``
-_FX_NODE = re.compile(r"%([\w.]+)")
-_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+# Compiled at their first use: a run does not ask for origins.
+_FX_NODE = r"%([\w.]+)"
+_QUOTED = r"""'([^']*)'|"([^"]*)\""""
 #: torch's names for the exported module.
 _ROOT_SCOPES = ("", "_export_root", "L__self__")
 
@@ -40,9 +40,11 @@ class LazyNodeOrigin:
 
     def __call__(self) -> Origin:
         """The origin; invalid entries are ignored."""
+        from ...graph.stack_trace import origin_from_stack_trace
+
         metadata = dict(_parse_metadata_entries(self.entries))
         origin = origin_from_stack_trace(metadata.get(f"{_TORCH}stack_trace", "") or _doc_text(self.doc))
-        fx_node = _FX_NODE.match(metadata.get(f"{_TORCH}fx_node", ""))
+        fx_node = re.match(_FX_NODE, metadata.get(f"{_TORCH}fx_node", ""))
         framework_node = "" if fx_node is None else fx_node[1][:_MAX_SCOPE_CHARS]
         return replace(origin, scopes=_module_scopes(metadata, self.name), framework_node=framework_node)
 
@@ -82,9 +84,9 @@ def _parse_metadata_entries(entries: Sequence[bytes]) -> list[tuple[str, str]]:
 def _module_scopes(metadata: Mapping[str, str], name: str) -> tuple[str, ...]:
     """The modules around a node; the last name in torch's list is the node itself."""
     if names := metadata.get(f"{_TORCH}name_scopes", ""):
-        return _relative_scopes([a or b for a, b in _QUOTED.findall(names)][:-1])
+        return _relative_scopes([a or b for a, b in re.findall(_QUOTED, names)][:-1])
     if names := metadata.get(f"{_SCRIPT}name_scopes", ""):
-        return _relative_scopes([a or b for a, b in _QUOTED.findall(names)])
+        return _relative_scopes([a or b for a, b in re.findall(_QUOTED, names)])
     return tuple(part[:_MAX_SCOPE_CHARS] for part in name.split("/")[:-1] if part)[:_MAX_SCOPES]
 
 

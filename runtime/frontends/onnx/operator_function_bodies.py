@@ -9,14 +9,12 @@ from typing import Any, cast
 from ...errors import ModelError
 from ...graph import Node, System, TensorType, Value
 from ...ops.axis_arguments import unknown_value_error
-from ...ops.onnx_reference import type_proto
 from ...ops.registry import find_definition
 from ..recurrent import layer_function
 from .microsoft_recurrent_functions import build_function, function_builder
 from .name_scope import GraphPath, NameScope
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from .proto_decoding import decode_attributes
-from .subprocess_call import call_in_subprocess
 
 Attributes = Mapping[str, AttributeProto]
 #: Operator -> an attribute and its allowed values, where ONNX creates the function for any value.
@@ -120,6 +118,8 @@ def _input_type(value: Value | None, scope: NameScope, name: str, types: Inferre
     if isinstance(value.type, TensorType) and value.type.dtype is None:
         owner = scope if name in scope.values else scope.scope_hidden_by(name)
         return None if owner is None or owner.path is None else types.type_of(owner.path, name)
+    from ...ops.onnx_reference import type_proto
+
     return _serialize(type_proto(value.type))
 
 
@@ -138,6 +138,8 @@ class InferredTypes:
     def type_of(self, path: GraphPath, name: str) -> bytes | None:
         """The serialized type of a value of one graph; None where ONNX cannot infer it."""
         if self._types is None:
+            from .subprocess_call import call_in_subprocess
+
             self._types = call_in_subprocess(_infer_types, _serialize(self._model)) or {}
         return self._types.get((path, name))
 

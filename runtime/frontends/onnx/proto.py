@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTRIBUTE_KINDS",
+    "NCHWC_DOMAIN",
     "AttributeProto",
     "DecodeError",
     "FunctionProto",
@@ -42,6 +43,8 @@ __all__ = [
     "copy_raw_data",
 ]
 
+#: The domain of onnxruntime's operators with blocked channels.
+NCHWC_DOMAIN = "com.microsoft.nchwc"
 #: Name of an attribute type -> its number.
 ATTRIBUTE_KINDS = {
     **{"UNDEFINED": 0, "FLOAT": 1, "INT": 2, "STRING": 3, "TENSOR": 4, "GRAPH": 5, "FLOATS": 6, "INTS": 7},

@@ -27,11 +27,18 @@ from .deviation_notes import OnnxProducerMap, graph_notes, hidden_name_note
 from .expansion_limits import check_bracket_depth, check_expanded_size
 from .external_data import ExternalDataReader
 from .name_scope import FunctionCallContext, FunctionKey, NameScope, all_names, function_key
-from .nchwc_block_size import NCHWC_DOMAIN, infer_block_channels, native_block_channels, with_block_channels
 from .node_order import topological_node_order
 from .node_origin import node_origin_source
 from .operator_function_bodies import InferredTypes, function_body_for
-from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, convert_onnx_package_model
+from .proto import (
+    NCHWC_DOMAIN,
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    convert_onnx_package_model,
+)
 from .proto_decoding import canonical_domain, decode_attributes, sparse_to_array, tensor_to_array
 from .unsupported_types import UnsupportedTypePruner
 
@@ -218,6 +225,8 @@ class _OnnxGraphReader:
     @cached_property
     def block_channels(self) -> int:
         """The number of channels in a block of onnxruntime's NCHWc layout."""
+        from .nchwc_block_size import infer_block_channels, native_block_channels
+
         size = infer_block_channels(self.model)
         if size is None:
             size = native_block_channels()
@@ -399,6 +408,8 @@ class _OnnxGraphReader:
                 name=next(iter(graphs)),
             )
         elif domain == NCHWC_DOMAIN:
+            from .nchwc_block_size import with_block_channels
+
             nodes = [with_block_channels(header, attributes, self.block_channels)]
         else:
             nodes = [Operation(**vars(header), attributes=attributes)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -61,6 +61,20 @@ def test_arguments_come_by_place_by_name_and_by_default() -> None:
     assert Prepared(4).doubled == 8
 
 
+def test_arguments_by_name_only() -> None:
+    @record
+    class Rest:
+        first: int
+        _: KW_ONLY
+        second: int = 2
+        third: int = field(default=3, kw_only=False)
+
+    assert vars(Rest(1, 4, second=5)) == {"first": 1, "second": 5, "third": 4}
+    assert [entry.name for entry in fields(Rest)] == ["first", "second", "third"]
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+        Rest(1, 4, 5)  # type: ignore[misc]
+
+
 @pytest.mark.parametrize(
     ("args", "keywords", "message"),
     [
@@ -109,6 +123,7 @@ def test_how_they_are_shown() -> None:
 def test_what_takes_dataclasses_takes_them() -> None:
     first = PlainRecord("x", [1], last=3)
     assert is_dataclass(first)
+    assert not hasattr(PlainRecord, "numbers") and PlainRecord.note == ""
     assert [entry.name for entry in fields(Derived)] == ["a", "b", "c"]
     assert replace(first, name="y") == PlainRecord("y", [1], last=3)
     assert replace(Derived(1), c=1.0) == Derived(1, c=1.0)
@@ -117,3 +132,23 @@ def test_what_takes_dataclasses_takes_them() -> None:
     match Frozen(3):
         case Frozen(a, b):
             assert (a, b) == (3, "b")
+
+
+def test_classes_derived_from_records() -> None:
+    class Plain(Frozen):
+        """No record itself."""
+
+    @dataclass
+    class Generated(Prepared):
+        c: list[int] = field(default_factory=list)
+
+    @record(frozen=True)
+    class Again(Frozen):
+        shared: ClassVar[int] = 7
+        d: tuple[int, ...] = field(default=(), compare=False)
+
+    assert [entry.name for entry in fields(Plain)] == ["a", "b"]
+    assert Generated(1) == Generated(1, 5, []) != Generated(1, 5, [2])
+    assert Again(1, "x", (2,)) == Again(1, "x") and Again.shared == 7
+    assert [entry.name for entry in fields(Again)] == ["a", "b", "d"]
+    assert replace(Again(1, d=(3,)), a=2).d == (3,)

@@ -184,7 +184,7 @@ def test_slices_select_what_their_text_says() -> None:
         {"stride": 2, "start": -7, "part_size": 1},
     ):
         sliced = SlicedInput(outer, Value("x"), 0, **port)
-        for i, part in enumerate(slice_parts(data, sliced, "here")):
+        for i, part in enumerate(slice_parts(data, sliced, str)):
             assert np.array_equal(eval(slice_text(sliced, "i"), {"X": data, "i": i}), part), port
 
 

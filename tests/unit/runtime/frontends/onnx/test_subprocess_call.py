@@ -40,7 +40,7 @@ def test_subprocess_call_returns_none_at_time_limit(monkeypatch: pytest.MonkeyPa
 
 
 def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for module in (operator_function_bodies, type_checks):
+    for module in (place, type_checks):
         monkeypatch.setattr(module, "call_in_subprocess", call_in_subprocess)
     model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
     assert (
