@@ -10,9 +10,9 @@ import onnx
 from case import Array, BenchmarkCase, Inputs, i64, parse, trip_count_inputs, uniform, weight
 
 
-def _lstm_layer_text(n: int, source: str, hidden: int) -> str:
+def _lstm_layer_text(n: int, source: str, hidden: int, batch: int = 1) -> str:
     """The text of LSTM layer ``n`` as a Loop over the rows of ``source``, gates in the order i, o, f, c."""
-    row = f"float[1,{hidden}]"
+    row = f"float[{batch},{hidden}]"
     return f"""
               h{n}_last, c{n}_last, h{n}_rows = Loop (M, cond, h0, c0) <
                 body: graph = step{n} (int64 i, bool more_in, {row} h, {row} c)
@@ -47,26 +47,27 @@ def _lstm_weights(n: int, features: int, hidden: int) -> dict[str, Array]:
     }
 
 
-def _lstm_inputs(features: int, hidden: int, iterations: int) -> Inputs:
-    zeros = np.zeros((1, hidden), np.float32)
-    x = uniform(66, iterations, 1, features)
+def _lstm_inputs(features: int, hidden: int, iterations: int, batch: int = 1) -> Inputs:
+    zeros = np.zeros((batch, hidden), np.float32)
+    x = uniform(66, iterations, batch, features)
     return {"X": x, "h0": zeros, "c0": zeros}
 
 
-def lstm(features: int = 512, hidden: int = 256, iterations: int = 500) -> BenchmarkCase:
+def lstm(features: int = 512, hidden: int = 256, iterations: int = 500, batch: int = 1) -> BenchmarkCase:
     """One LSTM layer over a sequence."""
 
     def build() -> onnx.ModelProto:
         text = f"""
-            lstm (float[{iterations},1,{features}] X, float[1,{hidden}] h0, float[1,{hidden}] c0)
-                => (float[n,1,{hidden}] h1_rows, float[1,{hidden}] h1_last, float[1,{hidden}] c1_last) {{
-              {_lstm_layer_text(1, "X", hidden)}
+            lstm (float[{iterations},{batch},{features}] X, float[{batch},{hidden}] h0, float[{batch},{hidden}] c0)
+                => (float[n,{batch},{hidden}] h1_rows, float[{batch},{hidden}] h1_last, float[{batch},{hidden}] c1_last)
+            {{
+              {_lstm_layer_text(1, "X", hidden, batch)}
             }}
         """
         return parse(text, trip_count_inputs(iterations) | _lstm_weights(1, features, hidden))
 
-    inputs = functools.partial(_lstm_inputs, features, hidden, iterations)
-    description = f"by nodes, input {features}, hidden {hidden}, batch 1: MatMul, Add, Split, Sigmoid, Tanh, Mul"
+    inputs = functools.partial(_lstm_inputs, features, hidden, iterations, batch)
+    description = f"by nodes, input {features}, hidden {hidden}, batch {batch}: MatMul, Add, Split, Sigmoid, Tanh, Mul"
     return BenchmarkCase("lstm", description, iterations, build, inputs, speedup_goal=2, stepped_speedup_goal=1.2)
 
 

@@ -3,6 +3,8 @@
 python benchmarks/profile_claims.py                      the loops of ``make bench`` and the models in build/real
 python benchmarks/profile_claims.py cache MODEL.onnx     these; a file has its inputs in the same folder (inputs.npz)
 
+The LSTM comes in a second size, in which all its nodes take onnxruntime longer than to start them.
+
 ``every``: nodes are measured in one of N iterations. ``adds``: the CPU time of a run in which they are, relative
 to one in which they are not, of many in turn the fastest. ``parts``: the beginning, nodes, branches, boundaries and
 outputs of a run, relative to the wall time of the same run (where iterations are sampled, of a run without the clock,
@@ -41,7 +43,8 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 import loopdbg  # noqa: E402
-from case_table import CASES  # noqa: E402
+from case_table import CASES as SMALL_CASES  # noqa: E402
+from cell_models import lstm  # noqa: E402
 from loopdbg.debugger.peers.process import Peer  # noqa: E402
 from loopdbg.debugger.profiling.measure import Measurement, measure_run  # noqa: E402
 from loopdbg.debugger.profiling.peer_profile import PeerRuns, match_peer, measure_peer  # noqa: E402
@@ -58,6 +61,7 @@ from loopdbg.runtime.engine import engine as engines  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402
 
+CASES = SMALL_CASES | {"lstm, batch 256": lambda: lstm(iterations=40, batch=256)}
 BUILT = Path(__file__).resolve().parents[1] / "build" / "real"
 LEAST_ROUNDS, MOST_ROUNDS, TURN_SECONDS, ROUND_SECONDS = 5, 100, 0.01, 3.0
 SECONDS, PEER_SECONDS = 2.0, 4.0
@@ -100,7 +104,7 @@ def main(names: list[str]) -> int:
             path = Path(name)
             if name in CASES:
                 case = CASES[name]()
-                path, inputs = Path(folder) / f"{name}.onnx", case.inputs()
+                path, inputs = Path(folder) / "model.onnx", case.inputs()
                 path.write_bytes(case.build().SerializeToString())
             else:
                 inputs = dict(np.load(path.with_name("inputs.npz")).items())
