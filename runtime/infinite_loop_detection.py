@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from .frame import Frame
 from .frame_internals import max_trip_count
 from .graph import Loop, values_read_in_graph, walk
 from .ops.registry import is_random
+from .record import record
 
 #: Boundaries compared in the first check.
 FIRST_CHECK_BOUNDARIES = 256
@@ -26,7 +26,7 @@ FIRST_CHECK_BOUNDARIES = 256
 MAX_COMPARED_BYTES = 1 << 26
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StateCycle:
     """A loop with equal states before ``first_iteration`` and ``repeated_iteration``."""
 

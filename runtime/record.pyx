@@ -47,13 +47,13 @@ def record(cls=None, /, *, bint eq=True, bint repr=True, bint frozen=False):
     def decorate(cls):
         cls.__doc__ = cls.__doc__ or cls.__name__  # keeps dataclass from generating it from the signature
         defined = vars(cls).keys() & {"__init__", "__eq__", "__hash__", "__repr__"}
-        found = _collect_fields(cls)
-        cls.__match_args__ = tuple([(<_RecordField>entry).name for entry in found if not (<_RecordField>entry).kw_only])
-        methods = {"__init__": _make_init(cls, found)}
+        record_fields = _collect_fields(cls)
+        cls.__match_args__ = tuple([(<_RecordField>entry).name for entry in record_fields if not (<_RecordField>entry).kw_only])
+        methods = {"__init__": _make_init(cls, record_fields)}
         if repr:
             methods["__repr__"] = _repr
         if eq:
-            names = [(<_RecordField>entry).name for entry in found if (<_RecordField>entry).compare]
+            names = [(<_RecordField>entry).name for entry in record_fields if (<_RecordField>entry).compare]
             methods |= _equality_methods(names, frozen)
         for name in methods.keys() - defined:
             setattr(cls, name, methods[name])
@@ -67,12 +67,12 @@ def record(cls=None, /, *, bint eq=True, bint repr=True, bint frozen=False):
 
 cdef list _collect_fields(cls):
     """The fields of a class, including those that it inherits; their defaults become attributes of the class."""
-    cdef dict found = {}
+    cdef dict record_fields = {}
     cdef bint kw_only = False
     cdef _FieldsOnDemand on_demand = _FieldsOnDemand()
     on_demand.cls, on_demand.defaults = cls, {}
     for base in reversed(cls.__mro__[1:]):
-        found |= vars(base).get("__record_fields__", {})
+        record_fields |= vars(base).get("__record_fields__", {})
     for name, annotation in cls.__annotations__.items():
         if "ClassVar" in str(annotation):
             continue
@@ -80,19 +80,19 @@ cdef list _collect_fields(cls):
             kw_only = True
             continue
         default = vars(cls).get(name, MISSING)
-        found[name] = _RecordField(name, default, kw_only)
+        record_fields[name] = _RecordField(name, default, kw_only)
         if isinstance(default, Field):
             on_demand.defaults[name] = default
             if default.default is MISSING:
                 delattr(cls, name)
             else:
                 setattr(cls, name, default.default)
-    cls.__record_fields__, cls.__dataclass_fields__ = found, on_demand
-    return list(found.values())
+    cls.__record_fields__, cls.__dataclass_fields__ = record_fields, on_demand
+    return list(record_fields.values())
 
 
-cdef object _make_init(cls, list found):
-    cdef list ordered = sorted(found, key=_keyword_only)
+cdef object _make_init(cls, list record_fields):
+    cdef list ordered = sorted(record_fields, key=_keyword_only)
     cdef tuple names = tuple([(<_RecordField>field).name for field in ordered])
     cdef tuple values = tuple([(<_RecordField>field).default for field in ordered])
     cdef tuple factories = tuple([(<_RecordField>field).default_factory for field in ordered])

@@ -15,7 +15,7 @@ from .loop_graph import Graph, Value, walk_graphs
 #: Names up to the first length, and identifiers, get no short name; the second is the limit for short names.
 _MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
 #: Separators of the parts of a name: scopes of PyTorch, domains, modules.
-_SEPARATORS = re.compile(r"[/:.]+")
+_SEPARATORS = ":."
 #: The PyTorch exporter appends this to node names.
 _EXPORTER_SUFFIX = "_output_0"
 
@@ -51,12 +51,19 @@ def _all_values(graph: Graph) -> list[Value]:
 
 def _short_name_candidates(name: str) -> Iterator[str]:
     """Identifiers from the last part of a name, the last two parts, and so on."""
-    parts = [part for part in _SEPARATORS.split(name) if part]
+    for separator in _SEPARATORS:
+        name = name.replace(separator, "/")
+    max_length = min(_MAX_SHORT_NAME_CHARS + len(_EXPORTER_SUFFIX), len(name) - 1)
     tail = ""
-    for part in reversed(parts):
-        tail = re.sub(r"\W+", "_", f"{part}_{tail}" if tail else part).strip("_")
-        if len(tail) > min(_MAX_SHORT_NAME_CHARS + len(_EXPORTER_SUFFIX), len(name) - 1):
+    for part in reversed(name.split("/")):
+        if not part:
+            continue
+        if not part.isidentifier():  # nearly all are, and a decoder has thousands
+            part = re.sub(r"\W+", "_", part)
+        tail = (f"{part}_{tail}" if tail else part).strip("_")
+        if len(tail) > max_length:
             return
-        for candidate in dict.fromkeys((tail.removesuffix(_EXPORTER_SUFFIX), tail)):
+        short = tail.removesuffix(_EXPORTER_SUFFIX)
+        for candidate in (short, tail) if short != tail else (tail,):
             if candidate.isidentifier() and len(candidate) <= _MAX_SHORT_NAME_CHARS:
                 yield candidate

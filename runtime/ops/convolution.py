@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import product
 from typing import Any
@@ -15,6 +14,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import huge_pages, thread_pool
 from ..kernels.bindings.conv import CHANNELS_PER_GROUP, CHANNELS_PER_PASS, PLANE_PADDING_ELEMENTS, winograd_transform
+from ..record import record
 from .axis_arguments import decode_string, read_ints, shape_error, unknown_value_error
 from .elementwise import clamp_to_bounds
 from .int8_convolution import int8_window_sums, int32_window_sums
@@ -40,7 +40,7 @@ _WINOGRAD_MIN_CHANNELS = 16
 _MAX_STRIDE = 4096
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ConvAxisTaps:
     """One spatial axis. The plane of phase p holds the inputs ``first[p] + j * step``. Output ``start + i * out_step``
     reads j = i + shift for each tap (kernel index, phase, shift) of its residue (start, count, taps)."""
@@ -200,7 +200,7 @@ def _weight_packer(transposed: bool, groups: int, windows: WindowGeometry, dtype
     return layout
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class WinogradTiling:
     """Tiling of a Winograd convolution (winograd.h) into rows of tiles of 2 x 2 outputs."""
 

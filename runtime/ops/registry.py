@@ -180,7 +180,7 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
 def _attribute_parameters(owner: Function | type) -> list[inspect.Parameter]:
     """The keyword-only parameters of a function, or the fields of a record as parameters."""
     if not isinstance(owner, type):
-        return [p for p in inspect.signature(owner).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        return [p for p in _python_signature(owner).parameters.values() if p.kind is p.KEYWORD_ONLY]
     empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
     names: tuple[str, ...] = vars(owner)["__match_args__"]
     return [inspect.Parameter(name, kind, default=getattr(owner, name, empty)) for name in names]
@@ -194,15 +194,30 @@ def inherit_attributes(other: Function | type, *without: str) -> Callable[[Funct
     """
 
     def apply(function: Function) -> Function:
-        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        excluded = {p.name for p in own}.union(without)
-        inherited = [p for p in _attribute_parameters(other) if p.name not in excluded]
-        hints = _annotated_types(other)
-        function.__annotations__ |= {p.name: hints[p.name] for p in inherited}
-        function.__dict__["__signature__"] = inspect.Signature([*own, *inherited])
+        def inherit() -> None:
+            own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+            excluded = {p.name for p in own}.union(without)
+            inherited = [p for p in _attribute_parameters(other) if p.name not in excluded]
+            hints = _annotated_types(other)
+            function.__annotations__ |= {p.name: hints[p.name] for p in inherited}
+            function.__dict__["__signature__"] = inspect.Signature([*own, *inherited])
+
+        function.__dict__[_ON_DEMAND] = inherit
         return function
 
     return apply
+
+
+#: Operators have here what completes their signature: it takes 0.1 ms, and a model has few of a family's operators.
+_ON_DEMAND = "_complete_signature"
+
+
+def _python_signature(function: Function) -> inspect.Signature:
+    complete = getattr(function, _ON_DEMAND, None)
+    if complete is not None:
+        complete()
+        function.__dict__.pop(_ON_DEMAND, None)
+    return inspect.signature(function)
 
 
 def older_version(newer: Function, *without: str, inputs: int | None = None) -> Function:
@@ -212,10 +227,13 @@ def older_version(newer: Function, *without: str, inputs: int | None = None) -> 
     def older(*arguments: Any, **attributes: Any) -> Any:
         return newer(*arguments, **attributes)
 
-    parameters = list(inspect.signature(newer).parameters.values())
-    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY][: None if inputs is None else inputs + 1]
-    attributes = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in without]
-    older.__dict__["__signature__"] = inspect.Signature([*positional, *attributes])
+    def reduce() -> None:
+        parameters = list(_python_signature(newer).parameters.values())
+        positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY][: None if inputs is None else inputs + 1]
+        attributes = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in without]
+        older.__dict__["__signature__"] = inspect.Signature([*positional, *attributes])
+
+    older.__dict__[_ON_DEMAND] = reduce
     return older
 
 
@@ -399,7 +417,7 @@ def _compiled_annotation(text: str) -> CodeType:
 
 @cache
 def _signature(function: Function) -> OperatorSignature:
-    _, *parameters = inspect.signature(function).parameters.values()
+    _, *parameters = _python_signature(function).parameters.values()
     hints = _annotated_types(inspect.unwrap(function))
     attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

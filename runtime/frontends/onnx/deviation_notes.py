@@ -74,7 +74,7 @@ def scan_notes(scan: Loop, outputs: Sequence[Value | None] | None = None) -> lis
         *_returned_input_notes(scan),
         *_back_edge_order_notes(scan),
         *_unused_output_notes(scan),
-        *_shared_result_notes(scan.body, outputs or scan.outputs, "the body"),
+        *(_shared_result_note("the body", *shared) for shared in _shared_results(scan.body, outputs or scan.outputs)),
         *_outer_result_notes(scan),
     ]
 
@@ -86,9 +86,8 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
         if isinstance(node, If):
             yield from _outer_branch_result_notes(node)
             for kind, branch in bodies(node):
-                yield from _shared_result_notes(
-                    branch, node.outputs, f"the {kind} branch of {node.describe()}, if taken,"
-                )
+                for shared in _shared_results(branch, node.outputs):
+                    yield _shared_result_note(f"the {kind} branch of {node.describe()}, if taken,", *shared)
         elif (
             isinstance(node, Operation)
             and node.op_type == "Softmax"
@@ -111,19 +110,23 @@ def _fixed_size_notes(graph: Graph) -> Iterator[Note]:
         )
 
 
-def _shared_result_notes(graph: Graph, outer: Sequence[Value | None], owner: str) -> Iterator[Note]:
-    """Results that a Scan's body, or a branch, has as several outputs. ``outer``: the node's outputs."""
+def _shared_results(graph: Graph, outer: Sequence[Value | None]) -> Iterator[tuple[Value, list[str]]]:
+    """Results that a Scan's body, or a branch, has as several outputs, and these. ``outer``: the node's outputs."""
     outputs: dict[Value, list[str]] = {}
     for k, (result, output) in enumerate(zip(graph.outputs, outer, strict=True)):
         outputs.setdefault(result, []).append(f"output {k}" if output is None else f"'{output.name}'")
     for result, names in outputs.items():
         if len(names) > 1 and result not in graph.inputs:  # B9 is about a Scan's own inputs
-            *lost, last = names
-            yield Note(
-                "B47",
-                f"onnxruntime would return uninitialised memory as {', '.join(lost)}: {owner} lists '{result.name}' as"
-                f" several of its outputs, and it writes {last} only.",
-            )
+            yield result, names
+
+
+def _shared_result_note(owner: str, result: Value, names: Sequence[str]) -> Note:
+    *lost, last = names
+    return Note(
+        "B47",
+        f"onnxruntime would return uninitialised memory as {', '.join(lost)}: {owner} lists '{result.name}' as"
+        f" several of its outputs, and it writes {last} only.",
+    )
 
 
 def _outer_branch_result_notes(node: If) -> Iterator[Note]:

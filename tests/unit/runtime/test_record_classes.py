@@ -135,7 +135,7 @@ def test_what_takes_dataclasses_takes_them() -> None:
 
 
 def test_classes_derived_from_records() -> None:
-    class Plain(Frozen):
+    class Unmarked(Frozen):
         """No record itself."""
 
     @dataclass
@@ -147,7 +147,7 @@ def test_classes_derived_from_records() -> None:
         shared: ClassVar[int] = 7
         d: tuple[int, ...] = field(default=(), compare=False)
 
-    assert [entry.name for entry in fields(Plain)] == ["a", "b"]
+    assert [entry.name for entry in fields(Unmarked)] == ["a", "b"]
     assert Generated(1) == Generated(1, 5, []) != Generated(1, 5, [2])
     assert Again(1, "x", (2,)) == Again(1, "x") and Again.shared == 7
     assert [entry.name for entry in fields(Again)] == ["a", "b", "d"]
