@@ -22,7 +22,8 @@ cdef class _RecordField:
     cdef bint kw_only, compare
 
     def __init__(self, str name, default, bint kw_only):
-        self.name, self.default, self.default_factory, self.kw_only, self.compare = name, default, MISSING, kw_only, True
+        self.name, self.default, self.default_factory = name, default, MISSING
+        self.kw_only, self.compare = kw_only, True
         if isinstance(default, Field):
             self.default, self.default_factory, self.compare = default.default, default.default_factory, default.compare
             if default.kw_only is not MISSING:
@@ -48,7 +49,8 @@ def record(cls=None, /, *, bint eq=True, bint repr=True, bint frozen=False):
         cls.__doc__ = cls.__doc__ or cls.__name__  # keeps dataclass from generating it from the signature
         defined = vars(cls).keys() & {"__init__", "__eq__", "__hash__", "__repr__"}
         record_fields = _collect_fields(cls)
-        cls.__match_args__ = tuple([(<_RecordField>entry).name for entry in record_fields if not (<_RecordField>entry).kw_only])
+        positional = [entry for entry in record_fields if not _keyword_only(entry)]
+        cls.__match_args__ = tuple([(<_RecordField>entry).name for entry in positional])
         methods = {"__init__": _make_init(cls, record_fields)}
         if repr:
             methods["__repr__"] = _repr
