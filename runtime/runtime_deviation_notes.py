@@ -46,8 +46,11 @@ def _int32_overflow_notes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     for edge in plan.edges:
         if edge.edge.result is edge.edge.param:
             continue  # passed through unchanged
-        value = engine.value(edge.param)
-        if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64) or not value.size:
+        dtype_and_shape = engine.memory.dtype_and_shape(edge.param)
+        if dtype_and_shape is None or dtype_and_shape[0] not in (np.int64, np.uint64):
+            continue
+        value = engine.peek(edge.param)
+        if not value.size:
             continue
         if value.max() > _INT32.max or value.min() < _INT32.min:
             yield Note(

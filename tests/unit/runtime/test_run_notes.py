@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import openvino_peer
+from loopdbg.runtime.runtime_deviation_notes import notes_for_run
+from optimizer_access import start_engine
 from tensorrt_networks import NetworkBuilder
 from text_models import COUNT, model, proto
 
@@ -44,3 +48,25 @@ def test_no_openvino_notes_for_tensorrt() -> None:
     net.last(loop, r, "last")
     result = net.model().execute({"x": np.int64(1)})
     assert not any("OpenVINO" in note for note in result.loops[0].notes)
+
+
+def test_large_carried_values_are_not_copied_for_notes() -> None:
+    text = """g (int64 M, float[n] x0, int64[m] k0) => (float[p] x, int64[q] k) {
+        x, k = Loop <body = b (int64 i, bool c, float[n] x_in, int64[m] k_in)
+                => (bool go, float[n] x_out, int64[m] k_out) {
+            go = Identity (c)
+            x_out = Neg (x_in)
+            k_out = Neg (k_in)
+        }> (M, , x0, k0)
+    }"""
+    size = 1 << 20
+    inputs = {"M": np.int64(3), "x0": np.zeros(size, np.float32), "k0": np.full(size, 2**40)}
+    engine = start_engine(model(text), inputs)
+    assert engine.resume() == ("end", -1)
+    tracemalloc.start()
+    try:
+        (note,) = notes_for_run(engine.plan.loops[0], engine)
+        assert "computes 'k_in' in 32 bits" in note
+        assert tracemalloc.get_traced_memory()[1] < size
+    finally:
+        tracemalloc.stop()
