@@ -250,3 +250,22 @@ def test_a_node_that_a_tool_has_folded_is_not_omitted() -> None:
     right = text.format(folded=", float[1,2] t9 = {0, 0}", node="", first="x")
     result = compare_models(left, right, z=F32([[1, -1]]))
     assert causes(result) == [("operand", "y")]
+
+
+def test_carried_values_that_begin_alike_are_paired() -> None:
+    """By what they carry, each fits the other one better."""
+    text = """g (float[2] x, float[2] w, int64 n) => (float[2] y, float[2] q) <bool go = {{1}}> {{
+        y, z = Loop (n, go, x, w) <
+            body = l (int64 i, bool c, float[2] {a}, float[2] {b}) => (bool c2, float[2] {t}, float[2] {t}) {{
+                c2 = Identity (c)
+                {t} = Identity ({read})
+            }}>
+        q = Neg (z)
+    }}"""
+    left, right = (
+        model(text.format(a="first", b="second", t="next", read="first")),
+        model(text.format(a="u", b="v", t="w2", read="v")),
+    )
+    result = compare_models(left, right, x=F32([1, 2]), w=F32([3, -5]), n=np.int64(3))
+    assert sorted(causes(result)) == [("back edge", "first"), ("back edge", "second")]
+    assert len(result.static_differences) == 2

@@ -14,8 +14,8 @@ from typing import Any
 from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
-from ..alignment.edit_script import build_edit_script
-from ..alignment.model_alignment import AlignedModels, align_models
+from ..alignment.edit_script import align_with_fewest_edits
+from ..alignment.model_alignment import AlignedModels
 from ..alignment.numeric_types import QUANTIZED_PEAK_TOLERANCE
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
@@ -95,7 +95,7 @@ def compare_sides(
     chosen = {pair.left.path for pair in pairs} if options.loops else None
     alignment = None
     if left.graph is not None and right.graph is not None:
-        alignment = align_models(left.graph, right.graph, matching.loop_pairs, options.names)
+        alignment, result.script = align_with_fewest_edits(left.graph, right.graph, matching.loop_pairs, options.names)
         requested, options = options, replace(options, tolerance=alignment.adapt_tolerance(options.tolerance))
         if options.tolerance.peak_fraction > requested.tolerance.peak_fraction:
             label = (left, right)[alignment.quantized_side or 0].label
@@ -103,7 +103,6 @@ def compare_sides(
                 f"{label} computes in 8 bits: compared within {QUANTIZED_PEAK_TOLERANCE:.0%} of each value's largest"
                 " number"
             )
-        result.script = build_edit_script(alignment)
         listed = edits_as_differences(result.script, alignment.graphs[0], not alignment.same_system)
         unknown = dict.fromkeys(result.script.edits, EditEffect.UNKNOWN)
         result.static_differences = order_by_effect(listed, unknown, chosen)
