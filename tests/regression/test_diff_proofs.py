@@ -269,3 +269,21 @@ def test_carried_values_that_begin_alike_are_paired() -> None:
     result = compare_models(left, right, x=F32([1, 2]), w=F32([3, -5]), n=np.int64(3))
     assert sorted(causes(result)) == [("back edge", "first"), ("back edge", "second")]
     assert len(result.static_differences) == 2
+
+
+def test_another_constant_that_equals_the_operand_of_the_one_that_was_read() -> None:
+    """A tool folded ``rest``, which by chance holds what ``squared`` is computed from: no node was omitted."""
+    text = """g (float[2] x, int64 n) => (float[2] y, float[2] z) <bool go = {{1}}, {constants}> {{
+        {nodes}
+        y = Loop (n, go, {initial}) <body = l (int64 i, bool c, float[2] h) => (bool c2, float[2] h_next) {{
+            c2 = Identity (c)
+            h_next = Add (h, x)
+        }}>
+        z = Add (rest, x)
+    }}"""
+    nodes = """squared = Mul (base, base)
+        rest = Mod <fmod = 1> (base, three)"""
+    constants = "float[2] base = {2, 2}, float[2] three = {3, 3}"
+    left = model(text.format(constants=constants, nodes=nodes, initial="squared"))
+    right = model(text.format(constants="float[2] rest = {2, 2}", nodes="", initial="rest"))
+    assert causes(compare_models(left, right, x=F32([1, 2]), n=np.int64(3))) == [("initial value", "h")]

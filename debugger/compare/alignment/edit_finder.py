@@ -262,7 +262,7 @@ class EditFinder:
             return
         self._place = replace(self._place, operand=self._exchangeable_operand(left, right))
         if left is not None and right is not None:
-            if left.is_constant and right.is_constant:
+            if left.is_constant and right.is_constant and not self._pairs.reads_other_namesake(left, right):
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
                     return  # their own operands differ
                 if self._pairs.is_quantized_weight_pair(left, right):
@@ -277,7 +277,7 @@ class EditFinder:
                 if not self._pairs.are_different_constants(left, right):
                     self._add_constant_edit(left, right, reader)
                     return
-            elif (
+            elif not (left.is_constant and right.is_constant) and (
                 self._pairs.equal_by_declared_shape(left, right)
                 or self._add_unmatched_node_edits(left, right, reader, texts)
                 or (not self._same_system and not self._pairs.may_be_rewired(left, right))

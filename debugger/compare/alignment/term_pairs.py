@@ -211,6 +211,37 @@ class TermPairs:
             for term, other in ((left, in_right), (right, in_left))
         )
 
+    def reads_other_namesake(self, left: Term, right: Term) -> bool:
+        """Whether one model reads a constant that the other model has under that name, too, and does not merely lack
+        what the other model computes from it."""
+        _, path = self.one_sided_path(left, right)
+        for side, own, read in ((0, left, right), (1, right, left)):
+            name = term_name(read)
+            namesake = self._constants_by_name[side].get(name)
+            if namesake is None or namesake is own or (path and path[-1] is namesake):
+                continue
+            if self._are_equal(side, namesake, read) and (self._share_numbers or not is_numbered_name(name)):
+                return True
+        return False
+
+    def _are_equal(self, side: int, constant: Term, other: Term) -> bool:
+        return self.numbers.equal(*((other, constant) if side else (constant, other)))
+
+    @cached_property
+    def _share_numbers(self) -> bool:
+        """Whether numbers in names say something: constants of one name are the same."""
+        left, right = self._constants_by_name
+        shared = left.keys() & right.keys()
+        return len(shared) > 1 and all(self.numbers.equal(left[name], right[name]) for name in shared)
+
+    @cached_property
+    def _constants_by_name(self) -> tuple[dict[str, Term], ...]:
+        """By side, all that is constant, written or computed from constants, by name."""
+        return tuple(
+            {term_name(term): term for term in (*side.constants, *side.terms) if term.is_constant and term_name(term)}
+            for side in self.sides
+        )
+
     def _is_copy_of_namesake(self, left: Term, right: Term) -> bool:
         """Whether one of two constants holds the same as that of its model with the other one's name: a tool that folds
         a copy has the constant twice."""
