@@ -222,10 +222,13 @@ cdef class Memory:
     def extend_buffer_in_front(self, int k, Py_ssize_t nbytes):
         """As ``extend_buffer``, by ``nbytes`` in front of a value in reserved address space. Nothing moves: slots that
         have the buffer, too, keep theirs."""
+        cdef Py_ssize_t spare = self.s.slots[k].nbytes // 2
         array = <object>self.s.slots[k].owner
         if not is_mapped(array) or not (<Mapping>np.PyArray_BASE(array)).grows_in_front:
             return False
-        extended = commit_in_front(<Mapping>np.PyArray_BASE(array), nbytes)
+        extended = commit_in_front(<Mapping>np.PyArray_BASE(array), max(nbytes, spare))
+        if extended is None:
+            extended = commit_in_front(<Mapping>np.PyArray_BASE(array), nbytes)
         if extended is None:
             return False
         self.replace_owner(self.s.slots + k, extended)

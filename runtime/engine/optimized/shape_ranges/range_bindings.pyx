@@ -466,7 +466,7 @@ cdef class RangeBindings:
         cdef Py_ssize_t added = nbytes - source.nbytes
         cdef char *data
         if source.flags & OWN and (bytes_in_front(source) >= added or
-                                   self.memory.extend_buffer_in_front(p.append, max(added, nbytes // 2))):
+                                   self.memory.extend_buffer_in_front(p.append, added)):
             source.flags = OWN | SHARED
             memory, data = <object>source.owner, source.data - added
         else:
