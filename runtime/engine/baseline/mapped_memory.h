@@ -30,9 +30,7 @@ static inline char *reserve_address_space(size_t nbytes) {
 }
 
 /* Memory for a part of reserved address space, which begins and ends at a page; 0: none. */
-static inline int commit_memory(char *memory, size_t nbytes) {
-    return mprotect(memory, nbytes, PROT_READ | PROT_WRITE) == 0;
-}
+static inline int commit_memory(char *memory, size_t nbytes) { return mprotect(memory, nbytes, PROT_READ | PROT_WRITE) == 0; }
 
 static inline void unmap_memory(char *memory, size_t nbytes) { munmap(memory, nbytes); }
 #else
