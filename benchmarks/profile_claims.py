@@ -3,7 +3,7 @@
 python benchmarks/profile_claims.py                      the loops of ``make bench`` and the models in build/real
 python benchmarks/profile_claims.py cache MODEL.onnx     these; a file has its inputs in the same folder (inputs.npz)
 
-The LSTM comes in a second size, in which all its nodes take onnxruntime longer than to start them.
+The LSTM comes in a second size, at which onnxruntime spends most of its time in computing, not in starting nodes.
 
 ``every``: nodes are measured in one of N iterations. ``adds``: the CPU time of a run in which they are, relative
 to one in which they are not, of many in turn the fastest. ``parts``: the beginning, nodes, branches, boundaries and

@@ -14,7 +14,7 @@ from .loop_graph import Graph, Value, walk_graphs
 
 #: Names up to the first length, and identifiers, get no short name; the second is the limit for short names.
 _MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
-#: Separators of the parts of a name: scopes of PyTorch, domains, modules.
+#: Separators of the parts of a name besides the slash: domains, modules.
 _SEPARATORS = ":."
 #: The PyTorch exporter appends this to node names.
 _EXPORTER_SUFFIX = "_output_0"

@@ -50,7 +50,7 @@ cdef int MAX_FOLLOWED_INTEGERS = 64
 #: quadruples up to FAST_GROWTH_MAX_BYTES, since each time all readers are bound again.
 min_growing_extent = 64
 cdef Py_ssize_t FAST_GROWTH_MAX_BYTES = 1 << 20
-cdef Py_ssize_t MAX_ITEM_BYTES = 64
+cdef Py_ssize_t CACHE_LINE_BYTES = 64
 
 
 cdef class RangeBindings:
@@ -471,8 +471,8 @@ cdef class RangeBindings:
             memory, data = <object>source.owner, source.data - added
         else:
             memory = allocate_growable(nbytes, lambda: f"{self.memory.describe_node(self.s.writer[p.slot])}: its result", True)
-            # Aligned, as each element of an array is from here on.
-            data = np.PyArray_BYTES(memory) + (np.PyArray_NBYTES(memory) - nbytes) // MAX_ITEM_BYTES * MAX_ITEM_BYTES
+            # Whole cache lines from the start of the buffer: elements stay aligned, and what is added is whole elements.
+            data = np.PyArray_BYTES(memory) + (np.PyArray_NBYTES(memory) - nbytes) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
             memcpy(data + added, source.data, source.nbytes)
         self.memory.put_value(p.slot, memory, p.spec, nbytes, data, OWN | SHARED)
 
