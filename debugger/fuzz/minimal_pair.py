@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,7 +23,7 @@ from ..value_text import value_text
 from .finding import MinimalPair, PairRow
 
 #: Candidates to run, pairs to choose from, boundaries to compare, values to show.
-_MAX_CANDIDATES, _MAX_PAIRS, _MAX_BOUNDARIES, _MAX_COMPARED_BOUNDARIES, _MAX_ROWS = 400, 4, 4096, 64, 12
+_MAX_CANDIDATES, _MAX_PAIRS, _MAX_BOUNDARIES, _MAX_ROWS = 400, 4, 4096, 12
 _VALUE_WIDTH, _MAX_SHOWN_SIZE = 32, 16
 
 
@@ -164,23 +166,13 @@ def _first_divergence(
     number = next((k for k, (a, b) in enumerate(zip(left, right, strict=False)) if repr(a) != repr(b)), None)
     if number is None:
         # The decisions are the same: the values differ, at the end at the latest.
-        number = min(len(left), len(right)) - 1
-        if len(left) == len(right):
-            number = _first_differing_boundary(model, failing, passing, len(left))
+        digests = [_boundary_digests(model, inputs, max_iterations) for inputs in (failing, passing)]
+        last = min(len(left), len(right)) - 1
+        number = next((k for k, (x, y) in enumerate(zip(*digests, strict=False)) if x != y), last)
     a, b = left[number], right[number]
     rows = _differing_rows(_values_at_boundary(model, failing, number), _values_at_boundary(model, passing, number))
     ended = (PairRow("ended", *(str(side[3]).lower() for side in (a, b))),) if a[3] != b[3] else ()
     return a[0], max(max(a[1], b[1]) - 1, 0), (*ended, *rows)
-
-
-def _first_differing_boundary(model: Model, failing: Inputs, passing: Inputs, count: int) -> int:
-    """The first boundary with other values, of few that are compared."""
-    for number in range(min(count, _MAX_COMPARED_BOUNDARIES)):
-        left, right = (_values_at_boundary(model, inputs, number) for inputs in (failing, passing))
-        computed = [{name: repr(v) for name, v in side.items() if name not in failing} for side in (left, right)]
-        if computed[0] != computed[1]:
-            return number
-    return count - 1
 
 
 def _differing_rows(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[PairRow]:
@@ -213,27 +205,48 @@ def _boundary_decisions(model: Model, inputs: Inputs, max_iterations: int) -> li
     return boundaries
 
 
+def _boundary_digests(model: Model, inputs: Inputs, max_iterations: int) -> list[int]:
+    """A digest of what the loop holds at each boundary of a run, up to its end or its failure."""
+    digests: list[int] = []
+    body_values = {plan.path: _body_values(plan.loop) for plan in model.plan.loops}
+
+    def read(frame: Frame) -> None:
+        if len(digests) < _MAX_BOUNDARIES:
+            digests.append(_digest(_values_of_body(frame, body_values[frame.path])))
+
+    _run_and_read(model, inputs, read, max_iterations)
+    return digests
+
+
+def _digest(values: Mapping[str, Any]) -> int:
+    digest = 0
+    for name, value in values.items():
+        content = np.ascontiguousarray(value) if isinstance(value, np.ndarray | np.generic) else repr(value).encode()
+        digest = zlib.crc32(content, zlib.crc32(repr((name, np.shape(value))).encode(), digest))
+    return digest
+
+
 def _values_at_boundary(model: Model, inputs: Inputs, number: int) -> dict[str, Any]:
-    """The values of a loop at a boundary of the run, by name."""
+    """The values of a loop at a boundary of the run, by name, and small inputs."""
     count = -1
-    values: dict[str, Any] = {}
+    values = {name: value for name, value in inputs.items() if np.size(value) <= _MAX_SHOWN_SIZE}
+    body_values = {plan.path: _body_values(plan.loop) for plan in model.plan.loops}
 
     def read(frame: Frame) -> None:
         nonlocal count
         count += 1
         if count == number:
-            # Before iteration 0 no part of a sliced input has been read.
-            available = frame.values if frame.iteration else frame.carried
-            values.update((name, np.array(value)) for name, value in available.items() if _is_small_array(value))
+            values.update(_values_of_body(frame, body_values[frame.path]))
 
     _run_and_read(model, inputs, read, _MAX_BOUNDARIES, lambda: count >= number)
-    names = {value.name for plan in model.plan.loops for value in _body_values(plan.loop)}
-    shown = {name: value for name, value in values.items() if name in names}
-    return {**shown, **{name: value for name, value in inputs.items() if _is_small_array(value)}}
+    return values
 
 
-def _is_small_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray | np.generic) and value.size <= _MAX_SHOWN_SIZE
+def _values_of_body(frame: Frame, body_values: list[Value]) -> dict[str, Any]:
+    """What an iteration has computed, or, before the first one, what is carried into it: copies, by name."""
+    if frame.iteration == 0:
+        return {name: copy.deepcopy(value) for name, value in frame.carried.items()}
+    return {value.name: data for value, data in frame.values.read_all(body_values).items()}
 
 
 class _EnoughRead(Exception):
@@ -258,5 +271,10 @@ def _run_and_read(
 
 
 def _body_values(loop: Loop) -> list[Value]:
-    """The values of a loop's body, without those inside other loops."""
-    return [*loop.body.inputs, *(value for node in loop.body.nodes for value in node.outputs if value is not None)]
+    """What a loop's body carries, captures and computes, without what is inside other loops.
+
+    Without parts of sliced inputs: at a boundary they are those of the next iteration.
+    """
+    parts = {entry.inner for entry in loop.sliced_inputs}
+    computed = (value for node in loop.body.nodes for value in node.outputs if value is not None)
+    return [*(value for value in loop.body.inputs if value not in parts), *computed]

@@ -19,7 +19,9 @@ from loopdbg.debugger.fuzz.finding import FindingKind, FuzzFinding
 from loopdbg.debugger.fuzz.folder import STATE_FILE, FuzzFolder, read_case
 from loopdbg.debugger.fuzz.job import Corpus, make_fuzz_job
 from loopdbg.debugger.fuzz.last_inputs import LastInputs
+from loopdbg.debugger.fuzz.minimal_pair import find_minimal_pair
 from loopdbg.debugger.fuzz.replay import replay
+from loopdbg.debugger.input_space.space import InputSpace
 from loopdbg.testing import assert_passes
 from text_models import COUNT, model, proto
 
@@ -83,6 +85,19 @@ def test_minimal_pair(tmp_path: Path, name: str, failing: int, passing: int, ite
     assert next(row for row in finding.pair.rows if row.name == "n").failing == str(failing)
     assert replay(source, finding.pair.failing) is not None
     assert replay(source, finding.pair.passing) is None
+
+
+def test_minimal_pair_diverges_late() -> None:
+    source = model("""g (float s0, float[n] x) => (float s) {
+        s = Scan <num_scan_inputs = 1, body = b (float t, float part) => (float u) { u = Add (t, part) }> (s0, x)
+    }""")
+    x = np.zeros(300, np.float32)
+    x[200] = np.nan
+    failing: dict[str, Any] = {"s0": np.float32(0), "x": x}
+    space = InputSpace(source, ["n=300"])
+    pair = find_minimal_pair(source, space, failing, lambda inputs: bool(np.isfinite(source.run(inputs)["s"])), 1000)
+    assert pair is not None and pair.iteration == 200
+    assert [row.name for row in pair.rows] == ["t", "u"]
 
 
 def opened(path: Path, source: loopdbg.Model, **settings: Any) -> FuzzFolder:
