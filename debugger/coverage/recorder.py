@@ -190,10 +190,11 @@ class CoverageRecorder:
             self._predicates[watch.key] = watch
             self.engine.monitor.enable_predicate(watch.key, watch.is_enabled)
         self._paused.clear()
-        taken = self._branches_taken()
-        for site in self._operand_sites:
-            if site.point.id not in self.hits and site not in self._watched:
-                self._watch_point(site, not site.guards or site.guards[-1] in taken)
+        if len(self._watched) < len(self._operand_sites):
+            taken = self._branches_taken()
+            for site in self._operand_sites:
+                if site.point.id not in self.hits and site not in self._watched:
+                    self._watch_point(site, not site.guards or site.guards[-1] in taken)
         self.set_stops()
 
     def has_foreign_hits(self) -> bool:
@@ -234,7 +235,8 @@ class CoverageRecorder:
         self._record_totals()
         if (event == "limit" or event.startswith("loop ")) and NEVER in self._loop_points[index]:
             self.hits.add(self._loop_points[index][NEVER])
-        self.hits.update(watch.site.point.id for watch in self._counted if self._index_reached_end(watch))
+        if self._counted:
+            self.hits.update(watch.site.point.id for watch in self._counted if self._index_reached_end(watch))
         if self._claimed.locked():
             self._claimed.release()
         if not self._accumulates:

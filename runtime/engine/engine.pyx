@@ -16,6 +16,7 @@ cimport numpy as np
 
 from .baseline.optimizer_base cimport OptimizerBase
 from .baseline.binder cimport NodeBinder
+from .baseline.generations cimport differs_by_predicates
 from .history.value_history cimport ValueHistories
 from .baseline.interpreter cimport LOOPDBG_CHECKED, end_reason, optimizer_is_due, run_plan
 from .baseline.loops cimport Loops
@@ -282,7 +283,7 @@ cdef class Engine:
         self.s.just_resumed = 1
         self.sigint_state = SIGINT_PENDING
         try:  # all of it may run out of memory
-            if self.optimizer_base.watched_generation != self.s.generation:
+            if not differs_by_predicates(self.optimizer_base.watched_generation, self.s.generation):
                 slots = self.monitor.slots_read() | self.histories.slots_read()
                 self.optimizer_base.watch(self.s.generation, frozenset(slots))
             if self.s.stepping & STEPPING:
@@ -334,7 +335,8 @@ cdef class Engine:
                 status = run_plan(self.s)
             if status == S_END:
                 return ("end", -1)
-            if self.sigint_state == SIGINT_PENDING:     # deferred: these cost as much as a short run
+            # Deferred: these cost as much as a short run. Where no more than a predicate may stop it, no Python code runs.
+            if self.sigint_state == SIGINT_PENDING and not (status == S_BOUNDARY and self.s.stop_reasons == 4):
                 self.previous_allocator = install_guarded_allocator()
                 self.install_sigint_handler()
             if status == S_PYTHON:
