@@ -221,8 +221,11 @@ def _boundary_digests(model: Model, inputs: Inputs, max_iterations: int) -> list
 def _digest(values: Mapping[str, Any]) -> int:
     digest = 0
     for name, value in values.items():
-        content = np.ascontiguousarray(value) if isinstance(value, np.ndarray | np.generic) else repr(value).encode()
-        digest = zlib.crc32(content, zlib.crc32(repr((name, np.shape(value))).encode(), digest))
+        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            content = repr((name, value.shape)).encode() + value.tobytes()
+        else:  # strings, sequences, optionals
+            content = repr((name, value)).encode()
+        digest = zlib.crc32(content, digest)
     return digest
 
 
