@@ -1,8 +1,9 @@
 """Detection of infinite loops: the carried state recurs bit for bit, and nothing else enters the loop.
 
-A long run is checked periodically: the carried state at one boundary is saved and compared at each of the following
-boundaries, whose number doubles from check to check (Brent's algorithm), so that a period of any length is found with
-small overhead.
+A long run is checked periodically: the carried state at one boundary is saved, and a predicate of the engine, which
+compares a few of its elements natively, stops the run where all of it may have returned. Checks take a constant part of
+the time of the run, so that each covers more iterations than those before (Brent's algorithm): a period of any length
+is found.
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ from .engine.engine import Engine
 from .frame import Frame
 from .frame_internals import max_trip_count
 from .graph import Loop, values_read_in_graph, walk
-from .ops.registry import is_random
+from .ops.operator_helpers import constant
+from .ops.registry import ResolvedOperator, is_random
 from .record import record
 
-#: Boundaries compared in the first check.
-FIRST_CHECK_BOUNDARIES = 256
-#: Maximum number of bytes compared in a check.
-MAX_COMPARED_BYTES = 1 << 26
+#: Seconds from the start of a run to its first check.
+CHECK_AFTER_SECONDS = 0.25
+#: Duration of a check: a part of the time since the start of the run, and in seconds.
+_CHECK_SHARE, _MIN_CHECK_SECONDS = 0.1, 0.05
+#: Maximum size of a state that is compared.
+_MAX_STATE_BYTES = 1 << 26
+#: Elements of a carried value that its predicate compares.
+_MAX_PROBES = 16
+#: States that seemed to have returned, and had not, after which a check gives up: each costs a stop.
+_MAX_FALSE_HITS = 1000
+P = Any
+T = Any
 
 
 @record(frozen=True)
@@ -77,65 +87,161 @@ def is_fixed_point(engine: Engine, index: int) -> bool:
     return all(edge.previous is not None and bitwise_equal(edge.previous, edge.value) for edge in edges)
 
 
+class SavedState:
+    """The carried state of a loop at a boundary, and a predicate that stops the engine where it may have returned.
+
+    Attributes:
+        index: the loop.
+        is_exhausted: the loop was left, or too many hits were false.
+    """
+
+    def __init__(self, engine: Engine, frame: Frame) -> None:
+        plan = engine.plan.loops[frame.index]
+        self.index = frame.index
+        self.is_exhausted = False
+        self._engine, self._loop = engine, plan.loop
+        self._entry, self._iteration = frame.entry, frame.iteration
+        self._false_hits = 0
+        edges = frame.back_edges
+        self._state = [edge.value for edge in edges]
+        probes = [_probes(edge.previous, edge.value) for edge in edges]
+        self._key = engine.monitor.add_predicate(
+            frame.index,
+            ResolvedOperator(_probe_test([elements for elements in probes if elements]), {}),
+            tuple(edge.param for edge, elements in zip(plan.edges, probes, strict=True) if elements),
+        )
+
+    @classmethod
+    def save(cls, engine: Engine, index: int) -> SavedState | None:
+        """Save the state of a loop at a boundary; None: it cannot recur, or it is too large."""
+        plan = engine.plan.loops[index]
+        if max_trip_count(engine, plan) is not None or not depends_on_state_only(plan.loop):
+            return None
+        frame = Frame(engine, index)
+        edges = frame.back_edges
+        size = sum(getattr(edge.value, "nbytes", 0) for edge in edges)
+        grows = any(edge.previous is not None and np.shape(edge.previous) != np.shape(edge.value) for edge in edges)
+        return None if not edges or grows or size > _MAX_STATE_BYTES else cls(engine, frame)
+
+    def find_cycle(self) -> StateCycle | None:
+        """Where the engine stopped at the predicate: the cycle, if the state has returned."""
+        frame = Frame(self._engine, self.index)
+        if frame.entry != self._entry:
+            self.is_exhausted = True
+        elif frame.iteration > self._iteration:
+            if all(map(bitwise_equal, self._state, frame.carried.values())):
+                return StateCycle(self._loop, self._iteration, frame.iteration)
+            self._false_hits += 1
+            self.is_exhausted = self._false_hits >= _MAX_FALSE_HITS
+        return None
+
+    def remove(self) -> None:
+        """Remove the predicate."""
+        self._engine.monitor.remove_predicate(self._key)
+
+    def is_hit(self) -> bool:
+        """Whether the engine stopped at the predicate."""
+        return self._key in self._engine.monitor.hits
+
+
+def _probes(previous: Any, value: Any) -> list[tuple[int, Any]]:
+    """Elements of a carried value that tell its states apart, by flat index; not NaN, which equals nothing.
+
+    Those of a large value are some that the last iteration changed.
+    """
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biuf":
+        return []
+    flat = np.reshape(value, -1)
+    candidates = flat == flat
+    if flat.size > _MAX_PROBES and previous is not None:
+        candidates &= flat != np.reshape(previous, -1)
+    indices = np.flatnonzero(candidates)
+    chosen = indices[np.unique(np.linspace(0, len(indices) - 1, _MAX_PROBES).astype(int))] if len(indices) else indices
+    return [(int(k), flat[k]) for k in chosen]
+
+
+def _probe_test(probes: list[list[tuple[int, Any]]]) -> Callable[..., T]:
+    """Whether values have the elements that ``_probes`` gave."""
+
+    def test(p: P, *values: T) -> T:
+        result = constant(p, True, np.dtype(np.bool_))
+        for value, elements in zip(values, probes, strict=True):
+            flat = p.reshape(value, (int(np.prod(value.shape)),))
+            for k, expected in elements:
+                element = p.reshape(p.slice(flat, (k,), (1,), (1,)), ())
+                same = p.map(np.equal, element, constant(p, expected, expected.dtype))
+                result = p.map(np.logical_and, result, same)
+        return result
+
+    return test
+
+
 class CycleDetector:
     """Checks a long run for cycles. ``start``: start time; ``stop_requested``: a check at the next boundary is due."""
 
     def __init__(self, engine: Engine, start: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
         self._clock = clock
-        self._start = self._next_check_at = start
-        self._boundaries = FIRST_CHECK_BOUNDARIES
+        self._start = start
+        self._next_check_at = start + CHECK_AFTER_SECONDS
+        #: End of the running check.
+        self._check_ends_at: float | None = None
         self.stop_requested = False
 
     def tick(self) -> None:
-        """Request a stop if a check is due; called while the engine runs."""
-        if not self.stop_requested and self._clock() >= self._next_check_at:
+        """Request a stop if a check is due, or over; called while the engine runs."""
+        due_at = self._next_check_at if self._check_ends_at is None else self._check_ends_at
+        if self._clock() >= due_at:
             self.stop_requested = True
             self._engine.stop_anywhere()
 
     def check(self) -> tuple[str, int] | None:
-        """At a boundary, run on and compare. Returns the event that ended the run, or a detected cycle; None:
-        continue."""
-        result = self._run_and_compare()
-        self._engine.clear_stops()
+        """At a boundary, save the states of the running loops, and run on until one returns or the time is over.
+
+        Returns:
+            A cycle, as a sentence, and its loop, or the event that ended the run; None: continue.
+        """
+        now = self._clock()
         self.stop_requested = False
-        self._boundaries *= 2
-        # Keep the overhead of checks proportional to the run time.
-        self._next_check_at = self._clock() + (self._clock() - self._start)
-        return result
-
-    def _run_and_compare(self) -> tuple[str, int] | None:
-        """Run from boundary to boundary, and compare; returns the event that ended the run, if any."""
-        saved: dict[int, tuple[Any, int, list[Any]]] = {}
-        remaining_bytes = MAX_COMPARED_BYTES
-        for _ in range(self._boundaries):
-            for index in self._engine.stack:
-                frame = Frame(self._engine, index)
-                if not frame.at_boundary or index not in saved:
-                    continue
-                entry, start, state = saved[index]
-                if frame.entry == entry and frame.iteration > start and bitwise_equal(state, _carried_state(frame)):
-                    return str(StateCycle(self._engine.plan.loops[index].loop, start, frame.iteration)), index
-            index = self._engine.stack[-1]
-            frame = Frame(self._engine, index)
-            state = _carried_state(frame) if index not in saved and self._can_repeat(index) else []
-            if state:
-                saved[index] = frame.entry, frame.iteration, state
-            remaining_bytes -= sum(getattr(value, "nbytes", 0) for _, _, state in saved.values() for value in state)
-            if remaining_bytes < 0:
-                return None
+        self._check_ends_at = now + max(_MIN_CHECK_SECONDS, _CHECK_SHARE * (now - self._start))
+        saved: dict[int, SavedState | None] = {}
+        try:
+            return self._run_until_repetition(saved)
+        finally:
+            for state in saved.values():
+                if state is not None:
+                    state.remove()
             self._engine.clear_stops()
-            self._engine.stop_anywhere()
-            event, index = self._engine.resume()
-            if event != "boundary":
+            self.stop_requested, self._check_ends_at = False, None
+            # Keep the overhead of checks proportional to the run time.
+            now = self._clock()
+            self._next_check_at = now + (now - self._start)
+
+    def _run_until_repetition(self, saved: dict[int, SavedState | None]) -> tuple[str, int] | None:
+        engine = self._engine
+        while True:
+            engine.clear_stops()
+            stack = engine.stack
+            for index in stack:
+                if index in saved:
+                    continue
+                if index == stack[-1]:
+                    saved[index] = SavedState.save(engine, index)
+                else:  # it is inside an iteration
+                    engine.stop_at(index, engine.loop_state(index)[0] + 1)
+            event, index = engine.resume()
+            if event == "predicate":
+                state = saved.get(index)
+                is_hit = state is not None and state.is_hit()
+                cycle = state.find_cycle() if state is not None and is_hit else None
+                if cycle is not None:
+                    return str(cycle), index
+                if not is_hit or len(engine.monitor.hits) > 1:
+                    return event, index
+                if state is not None and state.is_exhausted:
+                    state.remove()
+                    saved[index] = None
+            elif event != "boundary":
                 return event, index
-        return None
-
-    def _can_repeat(self, index: int) -> bool:
-        plan = self._engine.plan.loops[index]
-        return max_trip_count(self._engine, plan) is None and depends_on_state_only(plan.loop)
-
-
-def _carried_state(frame: Frame) -> list[Any]:
-    carried = list(frame.carried.values())
-    return carried if sum(getattr(value, "nbytes", 0) for value in carried) <= MAX_COMPARED_BYTES else []
+            elif self.stop_requested:
+                return None

@@ -65,8 +65,6 @@ class EngineHook(ABC):
         """The run ended, possibly by an error."""
 
 
-#: Seconds until a run is checked for infinite loops.
-CYCLE_CHECK_AFTER_SECONDS = 2.0
 #: An engine with more shapes is discarded with its cached bindings: runs on ever new shapes must rebind in any case.
 MAX_SHAPES_PER_ENGINE = 1000
 
@@ -187,20 +185,16 @@ class _CycleMonitor:
     def reset(self) -> None:
         """Prepare for another run."""
         self.on_tick: Callable[[], object] | None = None
-        #: Time of the first tick, a few milliseconds after the start of the run; 0: none yet.
-        self._started_at = 0.0
         self._detector: CycleDetector | None = None
 
     def tick(self) -> None:
         """Called by the engine every few milliseconds."""
-        self._started_at = self._started_at or time.monotonic()
-        if self._detector is not None:
-            self._detector.tick()
-        elif time.monotonic() - self._started_at >= CYCLE_CHECK_AFTER_SECONDS:
-            # Lazy import: few runs take that long.
+        if self._detector is None:
+            # Lazy import: many runs are over by now.
             from .infinite_loop_detection import CycleDetector
 
-            self._detector = CycleDetector(self.engine, self._started_at)
+            self._detector = CycleDetector(self.engine, time.monotonic())
+        self._detector.tick()
         if self.on_tick is not None:
             self.on_tick()
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InputError, LoopdbgError
 from ...runtime.frame_internals import max_trip_count
-from ...runtime.infinite_loop_detection import CycleDetector, is_fixed_point
+from ...runtime.infinite_loop_detection import SavedState, is_fixed_point
 from ...runtime.input_validation import Data
 from ...runtime.model import Model
 from ..session.session import Session
@@ -34,8 +34,8 @@ _KINDS = {
 }
 #: Time to examine loops at their limit, as a part of the time of all runs.
 _EXAMINED_SHARE = 0.5
-#: Checks for a cycle, each of twice as many boundaries: of 256, 512, 1024.
-_CYCLE_CHECKS = 3
+#: Iterations after the limit in which the state of the loop may return.
+_CYCLE_ITERATIONS = 1 << 16
 #: Trends of a condition with which it does not end its loop.
 _ENDLESS_TRENDS = frozenset({Trend.DIVERGING, Trend.STEPS_OVER, Trend.NAN, Trend.SETTLING})
 
@@ -178,15 +178,16 @@ class TrialRunner:
         engine = Engine(self.model.plan)
         try:
             engine.start(self.model.check(case.inputs))
-            engine.set_limits(None, True)
-            engine.stop_anywhere()
+            engine.set_limits(self._spec.max_iterations)
             event, index = engine.resume()
-            detector = CycleDetector(engine, 0.0)
-            for _ in range(_CYCLE_CHECKS if event == "boundary" else 0):
-                result = detector.check()
-                if result is not None:
-                    event, index = result
-                    return (event, engine.plan.loops[index].path) if event.startswith("loop ") else None
+            state = SavedState.save(engine, index) if event == "limit" else None
+            if state is None:
+                return None
+            engine.raise_limit(index, _CYCLE_ITERATIONS)
+            while engine.resume() == ("predicate", index) and not state.is_exhausted:
+                cycle = state.find_cycle()
+                if cycle is not None:
+                    return str(cycle), engine.plan.loops[index].path
         except LoopdbgError:
             pass
         return None

@@ -43,8 +43,8 @@ class CaseLimits:
         self._start_bytes = 0
         self.exceeded: Status | None = None
 
-    def check(self) -> float:
-        """Check the limits; return the time."""
+    def check(self) -> None:
+        """Check the limits."""
         time_ = time.monotonic()
         if not self.started_at:
             self.started_at = time_
@@ -53,7 +53,6 @@ class CaseLimits:
             self.exceeded = Status.TIMEOUT
         elif self._max_bytes is not None and resident_bytes() - self._start_bytes >= self._max_bytes:
             self.exceeded = Status.LIMIT
-        return time_
 
     def outcome(self, loops: int, location: str) -> CaseOutcome:
         """Return the outcome of a stopped case. Its progress depends on the machine, and is not reported.

@@ -6,9 +6,6 @@ from ...runtime.engine.engine import Engine
 from ...runtime.infinite_loop_detection import CycleDetector
 from .case_limits import CaseLimits
 
-#: Seconds until a run is checked for a cycle.
-CYCLE_CHECK_AFTER_SECONDS = 2.0
-
 
 class Watchdog:
     """Stops an engine at a boundary when a case exceeds its limits, and reports a loop that never ends.
@@ -30,13 +27,12 @@ class Watchdog:
     def tick(self) -> None:
         """Called by the engine every few milliseconds."""
         bounds = self._limits
-        time_ = bounds.check()
+        bounds.check()
         if bounds.exceeded is not None:
             self._engine.interrupt()
-        elif self._cycle_watch is not None:
+        elif not self._iterations_limited:
+            self._cycle_watch = self._cycle_watch or CycleDetector(self._engine, bounds.started_at)
             self._cycle_watch.tick()
-        elif time_ - bounds.started_at >= CYCLE_CHECK_AFTER_SECONDS and not self._iterations_limited:
-            self._cycle_watch = CycleDetector(self._engine, bounds.started_at)
 
     def run_to_end(self) -> tuple[str, int]:
         """Run until the run ends: return the engine's event, or a sentence that the loop never ends."""

@@ -24,6 +24,8 @@ cdef int64_t HOT_LOOP_ITERATIONS = 200
 # Compile a program when it was interpreted for this multiple of the expected compile time. With a second processor only
 # its time is lost; with one, at most a twentieth.
 cdef double COMPILE_COST_RATIO = 1 if len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0]) > 1 else 20
+# The same for a loop of which another program was compiled before.
+cdef double RECOMPILE_COST_RATIO = 0.25
 
 
 cdef class Optimizer(OptimizerBase):
@@ -142,7 +144,9 @@ cdef class Optimizer(OptimizerBase):
     cdef int compile(self, int index, Program *program) except -1:
         job = self.compile_jobs.get(index)
         if job is None:
-            if program.interpreted_cost * 1e-9 < self.compile_after * llvm_jit.expected_compile_seconds():
+            # A loop that has run long runs on: what it needs after a change is not interpreted as long, and may be known.
+            ratio = min(self.compile_after, RECOMPILE_COST_RATIO) if self.f.loops[index].was_compiled else self.compile_after
+            if program.interpreted_cost * 1e-9 < ratio * llvm_jit.expected_compile_seconds():
                 return 0
             job = self.compile_jobs[index] = compile_job_for(program, self.memory.plan)
             if self.compile_after:
@@ -150,7 +154,7 @@ cdef class Optimizer(OptimizerBase):
             else:
                 job.run()
         if job.done:
-            attach_code(program, job)
+            self.f.loops[index].was_compiled = attach_code(program, job)
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
         """Values read at boundaries are written by groups, and copied."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.runtime import model as models_of_runtime
+from loopdbg.runtime import infinite_loop_detection
 from loopdbg.runtime.graph import StoppedBy
 from text_models import model
 
@@ -28,7 +28,7 @@ def search(op: str, k: float, condition: str, kind: str = "float", limit: float 
 @pytest.fixture(autouse=True)
 def check_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run is looked at when it first could be."""
-    monkeypatch.setattr(models_of_runtime, "CYCLE_CHECK_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(infinite_loop_detection, "CHECK_AFTER_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,53 @@ def test_a_state_that_repeats_ends_the_run_as_a_limit_does(factor: float, messag
         m.run({"x": np.float32(0.5)})
     assert caught.value.loop == m.loops[0].loop.name
     assert f"before iteration {caught.value.iteration} " in str(caught.value)
+
+
+def test_a_long_period() -> None:
+    m = model("""g (int64 x) => (int64 y) <bool go = {1}, int64 one = {1}, int64 period = {100000}, int64 zero = {0}> {
+      y = Loop (, go, x) <body = b (int64 i, bool c, int64 h) => (bool c2, int64 h_next) {
+        sum = Add (h, one)
+        h_next = Mod (sum, period)
+        c2 = GreaterOrEqual (h_next, zero)
+      }>
+    }""")
+    assert "every 100000 iterations" in m.execute({"x": np.int64(0)}).message
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.0, 0.0], "every 2 iterations"),  # zeros of another sign between
+        ([np.nan, 1.0], "every 2 iterations"),
+        ([np.nan, np.nan], "every 2 iterations"),
+        ([1.0] + [0.0] * 99, "every 2 iterations"),
+        ([], "is bit for bit as one iteration ago"),
+    ],
+)
+def test_all_bits_of_a_state_repeat(values: list[float], message: str) -> None:
+    m = model("""g (float[n] x) => (float[n] y) <bool go = {1}, int64 zero = {0}> {
+      y = Loop (, go, x) <body = b (int64 i, bool c, float[n] h) => (bool c2, float[n] h_next) {
+        h_next = Neg (h)
+        size = Size (h)
+        c2 = GreaterOrEqual (size, zero)
+      }>
+    }""")
+    assert message in m.execute({"x": np.array(values, np.float32)}).message
+
+
+def test_a_state_that_turns_around() -> None:
+    m = model("""g (int64[40] x) => (int64[40] y)
+      <bool go = {1}, int64[1] none = {0}, int64[1] one = {1}, int64[1] all = {40}, int64 zero = {0}> {
+      y = Loop (, go, x) <body = b (int64 i, bool c, int64[40] h) => (bool c2, int64[40] h_next) {
+        first = Slice (h, none, one)
+        others = Slice (h, one, all)
+        h_next = Concat <axis = 0> (others, first)
+        size = Size (h)
+        c2 = Greater (size, zero)
+      }>
+    }""")
+    for x, period in ((np.arange(40), 40), (np.arange(40) % 8, 8), (np.array([1] + [0] * 39), 40)):
+        assert f"every {period} iterations" in m.execute({"x": x}).message
 
 
 def test_a_loop_within_that_never_ends() -> None:
@@ -106,7 +153,8 @@ def test_a_limit_does_not_deny_a_trip_count_that_ends_the_loop(trips: int) -> No
     assert still.execute(inputs, max_iterations=trips).stopped_by is None
 
 
-def test_a_limit_says_where_nothing_changes_any_more() -> None:
+def test_a_limit_says_where_nothing_changes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(infinite_loop_detection, "CHECK_AFTER_SECONDS", 1e9)
     run = search("Mul", 1, "Less (h_next, limit)").execute({"x": np.float32(0.5)}, max_iterations=20)
     assert "bit for bit as one iteration ago" in run.message and "no greater limit helps" in run.message
     run = search("Mul", -1, "Less (h_next, limit)").execute({"x": np.float32(0.5)}, max_iterations=20)

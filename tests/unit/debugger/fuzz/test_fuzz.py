@@ -64,6 +64,19 @@ def test_correct_loops_have_no_findings(name: str) -> None:
     assert first_finding(FuzzExecutor(make_fuzz_job(source, "m"), source), Corpus(), 2) is None
 
 
+def test_a_loop_with_a_long_period_is_endless() -> None:
+    source = model("""g (int64 x) => (int64 y) <bool go = {1}, int64 one = {1}, int64 period = {50000}> {
+      y = Loop (, go, x) <body = b (int64 i, bool c, int64 h) => (bool c2, int64 h_next) {
+        sum = Add (h, one)
+        h_next = Mod (sum, period)
+        c2 = GreaterOrEqual (h_next, h_next)
+      }>
+    }""")
+    finding = replay(source, {"x": np.int64(3)})
+    assert finding is not None and finding.kind is FindingKind.ENDLESS
+    assert "repeats bit for bit every 50000 iterations" in finding.message
+
+
 def test_a_bounded_loop_is_not_endless() -> None:
     source = model(COUNT.replace("}> (M, cond, v0)", "}> (, cond, v0)"))
     inputs = {"M": np.int64(0), "cond": np.bool_(True), "v0": np.int64(0)}
