@@ -151,6 +151,7 @@ cdef class Engine:
                 self.s.loops[k].by_reason[j] = 0
             for j in range(3):
                 self.s.loops[k].by_length[j] = 0
+        self.scans.begin()
         self.binder.invalidate()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0

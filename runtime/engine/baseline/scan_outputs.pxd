@@ -13,6 +13,7 @@ cdef class ScanOutputs:
     cdef dict handed_over             # (loop, k) -> array behind the buffer that became the output last
     cdef dict spare               # (loop, k) -> its predecessor, free for reuse
 
+    cdef int begin(self) except -1
     cdef int begin_entry(self, int index) except -1
     cdef int limit_capacity(self, Scan *c) except -1
     cdef int check(self, int index, int k) except -1

@@ -31,6 +31,15 @@ cdef class ScanOutputs:
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
         self.arrays, self.handed_over, self.spare = {}, {}, {}
 
+    cdef int begin(self) except -1:
+        """An execution begins: free the large buffers that loops of the previous one left when they did not end."""
+        cdef Scan *c
+        for index, k in list(self.arrays):
+            c = self.s.loops[<int>index].scans + <int>k
+            if not c.objects and c.capacity * c.nbytes > KEPT_ARRAY_MAX_BYTES:
+                del self.arrays[index, k]
+                c.buffer, c.count, c.capacity, c.out_count = NULL, 0, 0, -1
+
     cdef int begin_entry(self, int index) except -1:
         """A loop is entered."""
         cdef LoopState *loop = self.s.loops + index

@@ -10,8 +10,10 @@ import pytest
 
 from comparable_values import all_exact_bits
 from differential_testing import check_all_modes
+from loopdbg.debugger.sweep.case_limits import resident_bytes
 from loopdbg.runtime.engine.baseline import memory
 from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.graph import StoppedBy
 from optimizer_access import requires_optimizer, start_engine
 from strategies.draws import SeededChoices
 from text_models import model
@@ -120,3 +122,19 @@ def _mapping(array: Any) -> Any:
     while isinstance(array, np.ndarray):
         array = array.base
     return array
+
+
+@requires_linux
+def test_a_run_that_did_not_end_keeps_no_large_buffer() -> None:
+    m = model("""g (int64 n, float[1024] x) => (float[m,1024] xs) <bool go = {1}> {
+      y, xs = Loop (n, go, x) <body = b (int64 i, bool c, float[1024] h) => (bool c2, float[1024] k, float[1024] s) {
+        c2 = Identity (c)
+        k = Neg (h)
+        s = Identity (k)
+      }>
+    }""")
+    inputs = {"n": np.int64(1 << 40), "x": np.ones(1024, np.float32)}
+    assert m.execute(inputs, max_iterations=50_000).stopped_by is StoppedBy.LIMIT
+    collected = resident_bytes()
+    assert m.execute(inputs, max_iterations=2).stopped_by is StoppedBy.LIMIT
+    assert collected - resident_bytes() > 150_000_000  # of 204 MB
