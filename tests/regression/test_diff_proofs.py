@@ -287,3 +287,37 @@ def test_another_constant_that_equals_the_operand_of_the_one_that_was_read() -> 
     left = model(text.format(constants=constants, nodes=nodes, initial="squared"))
     right = model(text.format(constants="float[2] rest = {2, 2}", nodes="", initial="rest"))
     assert causes(compare_models(left, right, x=F32([1, 2]), n=np.int64(3))) == [("initial value", "h")]
+
+
+def test_loops_of_which_a_tool_has_folded_the_only_computation() -> None:
+    """What ``first`` computes is constant, and so is most of what ``second`` does: they are not paired crosswise."""
+    text = """g (float[1] x, int64 n) => (float[1] y, float[k,1] rows, float[1] z) <bool go = {{1}}, {constants}> {{
+        {begin}
+        y, rows = Loop (n, go, {initial}) <
+            body = l1 (int64 i, bool c, float[1] h) => (bool c2, float[1] h2, float[1] row) {{
+                c2 = Identity (c)
+                h2 = Identity (h)
+                {first}
+            }}>
+        z = Loop (n, go, x) <body = l2 (int64 i, bool c, float[1] h) => (bool c2, float[1] h2) {{
+            c2 = Identity (c)
+            {second}
+            h2 = Mod <fmod = 1> (h, rest)
+        }}>
+    }}"""
+    left = text.format(
+        constants="float[1] one = {1}, float[1] four = {4}, float[1] seven = {7}",
+        begin="",
+        initial="x",
+        first="row = Mod <fmod = 1> (one, four)",
+        second="a = Mod <fmod = 1> (seven, four)\nb = Mul (a, a)\nrest = Add (b, b)",
+    )
+    right = text.format(
+        constants="float[1] one = {1}, float[1] rest = {18}",
+        begin="inserted = Neg (x)",
+        initial="inserted",
+        first="row = Identity (one)",
+        second="",
+    )
+    result = compare_models(left, right, x=F32([5]), n=np.int64(2))
+    assert causes(result) == [("node added", "inserted")]

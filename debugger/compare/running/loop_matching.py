@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import UsageError
-from ....runtime.graph import MAIN, Loop, own_values, walk, walk_graphs
+from ....runtime.graph import MAIN, Loop, Operation, Value, own_values, walk, walk_graphs
+from ....runtime.graph.dependence import body_parameters
 from ....runtime.text import did_you_mean
 from ..alignment.assignment import best_assignment
 from ..alignment.port_alignment import is_numbered_name
@@ -23,6 +24,9 @@ from .sides import ComparisonSide, LoopInfo, walk_loops
 #: The weight of equal names, and of the part of the values that two loops read or give which have equal names, relative
 #: to the similarity of bodies, which is from 0 to 1. The latter is less evidence than a name, as an edit changes it.
 _NAME_WEIGHT, _NAME_WEIGHT_IN_TIES, _VALUE_NAMES_WEIGHT = 0.1, 1e-3, 1e-4
+
+#: The weight of a node that gives the same in each iteration: tools fold it, or move it out of the loop.
+_INVARIANT_WEIGHT = 0.01
 
 #: Operators without a computation, which only some exporters write.
 _NO_COMPUTATION = frozenset({"Identity", "Constant"})
@@ -123,11 +127,19 @@ def _match_loop_level(
 
 def _body_similarity(left: Loop, right: Loop) -> float:
     """The fraction of operators that two bodies have in common, from 0 to 1."""
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, list[float]] = {}
     ignored = _NO_COMPUTATION if left.system is right.system else _NO_COMPUTATION_ACROSS_SYSTEMS
     for k, loop in enumerate((left, right)):
-        for node in (node for node in walk(loop.body) if node.op_type not in ignored):
-            counts.setdefault(canonical_operator(node), [0, 0])[k] += 1
+        varying: set[Value] = set()
+        for node in (loop, *walk(loop.body)):
+            varies = not (isinstance(node, Operation) and varying.isdisjoint(node.inputs))
+            if varies:
+                varying.update(filter(None, node.outputs))
+            if isinstance(node, Loop):
+                fixed = {invariant.inner for invariant in node.invariants if invariant.outer not in varying}
+                varying.update(set(body_parameters(node)) - fixed)
+            if node is not loop and node.op_type not in ignored:
+                counts.setdefault(canonical_operator(node), [0, 0])[k] += 1 if varies else _INVARIANT_WEIGHT
     total = sum(max(pair) for pair in counts.values())
     return sum(min(pair) for pair in counts.values()) / total if total else 1.0
 
