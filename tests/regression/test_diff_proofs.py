@@ -321,3 +321,31 @@ def test_loops_of_which_a_tool_has_folded_the_only_computation() -> None:
     )
     result = compare_models(left, right, x=F32([5]), n=np.int64(2))
     assert causes(result) == [("node added", "inserted")]
+
+
+def converted_by_openvino(text: str, folder: Path) -> loopdbg.Model:
+    openvino = pytest.importorskip("openvino")
+    onnx.save(proto(text), folder / "m.onnx")
+    openvino.save_model(openvino.convert_model(folder / "m.onnx"), folder / "m.xml", compress_to_fp16=False)
+    return loopdbg.load(folder / "m.xml")
+
+
+def test_a_constant_that_a_loop_receives(tmp_path: Path) -> None:
+    """The body of an IR receives what the left model computes from constants: both subtract the same."""
+    text = """g (int64 n, float[1] x) => (float[1] y) <
+        float[2] v = {{1, -3}}, float k = {{16}}, float low = {{-4}}, float high = {{2}}, float[1] c = {{{}}},
+        bool go = {{1}}
+    > {{
+        rest = Mod <fmod = 1> (v, k)
+        sum = MatMul (rest, v)
+        y = Loop (n, go, x) <body = l (int64 i, bool more, float[1] h) => (bool more2, float[1] h_next) {{
+            more2 = Identity (more)
+            bound = Clip (sum, low, high)
+            difference = Sub (h, bound)
+            h_next = Max (difference, c)
+        }}>
+    }}"""
+    result = compare_models(
+        model(text.format(-3)), converted_by_openvino(text.format(-2), tmp_path), n=np.int64(3), x=F32([1])
+    )
+    assert static_differences(result) == [("constant", "c")] == causes(result)

@@ -257,7 +257,8 @@ class _Lowering:
         self.lowered.loops[loop] = terms
         body = loop.body
         for invariant in loop.invariants:
-            self.lowered.by_value[invariant.inner] = self._term_of_value(invariant.outer)
+            term = self.lowered.by_value[invariant.inner] = self._term_of_value(invariant.outer)
+            self._constants.folded[invariant.inner] = term.data
         initials: dict[BackEdge, Term] = {}
         for edge in loop.back_edges:
             outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
