@@ -349,3 +349,23 @@ def test_a_constant_that_a_loop_receives(tmp_path: Path) -> None:
         model(text.format(-3)), converted_by_openvino(text.format(-2), tmp_path), n=np.int64(3), x=F32([1])
     )
     assert static_differences(result) == [("constant", "c")] == causes(result)
+
+
+def test_a_trip_count_that_a_changed_node_computes(tmp_path: Path) -> None:
+    """``count`` is a number in the left model, and not in the right one, where it still is the trip count."""
+    text = """g (int64 n, float[2] x) => (float[2] y, int64[k] counts) <int64 two = {{-2}}, bool go = {{1}}> {{
+        y, counts = Loop (n, go, x) <
+            body = l (int64 i, bool c, float[2] h) => (bool c2, float[2] h_next, int64 count) {{
+                c2 = Identity (c)
+                count = Abs ({})
+                h_next = Loop (count, go, h) <
+                    body = m (int64 j, bool d, float[2] u) => (bool d2, float[2] u_next) {{
+                        d2 = Identity (go)
+                        u_next = Neg (u)
+                    }}>
+            }}>
+    }}"""
+    result = compare_models(
+        model(text.format("two")), converted_by_openvino(text.format("i"), tmp_path), n=np.int64(3), x=F32([1, 2])
+    )
+    assert [kind for kind, _ in static_differences(result)] == ["operand"] == [kind for kind, _ in causes(result)]

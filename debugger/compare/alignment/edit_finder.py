@@ -476,7 +476,7 @@ class EditFinder:
         if computed and not self._same_system:
             # Systems differ in the type and range of a trip count, but a number is none that is computed.
             known = a is not None and b is not None and a.is_constant is not b.is_constant
-            is_changed = known and not self._pairs.equal_by_declared_shape(a, b)  # type: ignore[arg-type]
+            is_changed = known and not (self._same(a, b) or self._pairs.equal_by_declared_shape(a, b))  # type: ignore[arg-type]
         elif a is not None and b is not None:
             self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", both, loop_names, texts)
             is_changed = False
