@@ -369,3 +369,14 @@ def test_a_trip_count_that_a_changed_node_computes(tmp_path: Path) -> None:
         model(text.format("two")), converted_by_openvino(text.format("i"), tmp_path), n=np.int64(3), x=F32([1, 2])
     )
     assert [kind for kind, _ in static_differences(result)] == ["operand"] == [kind for kind, _ in causes(result)]
+
+
+def test_what_is_computed_from_a_constant_in_its_place() -> None:
+    """A tool has folded ``squared``, which is read in place of the constant that it is computed from."""
+    text = """g (float[4] x) => (float[4] y) <float[4] {constant}> {{
+        {node}
+        y = Add (x, {read})
+    }}"""
+    left = text.format(constant="w = {1, 2, 3, 4}", node="squared = Mul (w, w)", read="w")
+    right = text.format(constant="squared_1 = {1, 4, 9, 16}", node="", read="squared_1")
+    assert causes(compare_models(left, right, x=F32([1, 2, 3, 4]))) == [("operand", "y")]

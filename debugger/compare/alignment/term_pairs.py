@@ -207,7 +207,7 @@ class TermPairs:
             other is not None
             and (_is_namesake(term, other) or constant_size(other) >= COINCIDENCE_SIZE)
             # The same constant, transposed on the way, is no other one.
-            and not {left.value, right.value} & {leaf.value for leaf in _constant_leaves(other)}
+            and other.value not in (left.value, right.value)
             for term, other in ((left, in_right), (right, in_left))
         )
 
@@ -276,8 +276,9 @@ class TermPairs:
         for side, computed, folded in ((0, left, right), (1, right, left)):
             if computed.is_leaf or not folded.is_leaf or computed.value is None or folded.data is None:
                 continue
-            others = {leaf: self.find_changed_namesake(side, leaf) for leaf in _constant_leaves(computed)}
-            changed = [(leaf, other) for leaf, other in others.items() if other is not None]
+            leaves = [leaf for leaf in _terms_below([computed]) if leaf.is_leaf]
+            others = [(leaf, self.find_changed_namesake(side, leaf)) for leaf in leaves]
+            changed = [(leaf, other) for leaf, other in others if other is not None]
             constants = {a.value: b.data for a, b in changed if a.value is not None and b.data is not None}
             data = self.sides[side].fold_with_constants(computed.value, constants)
             is_same = data is not None and data.shape == folded.data.shape and digest(data) == digest(folded.data)
@@ -425,11 +426,6 @@ def _is_namesake(term: Term, other: Term) -> bool:
 def constant_size(term: Term) -> int:
     """The number of elements of a constant; 0 if its data is unknown."""
     return 0 if term.data is None else int(term.data.size)
-
-
-def _constant_leaves(term: Term) -> list[Term]:
-    """The constants that a result of constants is computed from."""
-    return [item for item in _terms_below([term]) if item.is_leaf]
 
 
 def _terms_below(terms: Iterable[Term]) -> dict[Term, None]:
