@@ -380,3 +380,16 @@ def test_what_is_computed_from_a_constant_in_its_place() -> None:
     left = text.format(constant="w = {1, 2, 3, 4}", node="squared = Mul (w, w)", read="w")
     right = text.format(constant="squared_1 = {1, 4, 9, 16}", node="", read="squared_1")
     assert causes(compare_models(left, right, x=F32([1, 2, 3, 4]))) == [("operand", "y")]
+
+
+def test_a_constant_that_is_still_read_and_equals_something_computed() -> None:
+    """A tool has folded ``inserted``; ``rest`` holds the same as ``v``, which both models still read for it."""
+    text = """g (float[2] x) => (float[2] y, float[2] z) <float c = {{16}}, {constants}> {{
+        rest = Mod <fmod = 1> ({first}, c)
+        y = Add (rest, x)
+        z = Mul (x, {read})
+    }}"""
+    left = text.format(constants="float[2] v = {1, -3}", first="v", read="v")
+    constants = "float[2] held = {1, -3}, float[2] inserted = {-1, 3}"
+    right = text.format(constants=constants, first="held", read="inserted")
+    assert causes(compare_models(left, right, x=F32([1, 2]))) == [("operand", "z")]

@@ -66,7 +66,11 @@ class TermPairs:
     def constants(self) -> tuple[dict[Hashable, Term], ...]:
         """By side, what identifies a constant, with its term."""
         return tuple(
-            {self.numbers.constant_key(term): term for term in (*side.constants, *side.terms) if term.is_constant}
+            {
+                self.numbers.constant_key(term): term
+                for term in sorted((*side.constants, *side.terms), key=lambda term: term.is_leaf)
+                if term.is_constant
+            }
             for side in (self.left, self.right)
         )
 
