@@ -393,3 +393,15 @@ def test_a_constant_that_is_still_read_and_equals_something_computed() -> None:
     constants = "float[2] held = {1, -3}, float[2] inserted = {-1, 3}"
     right = text.format(constants=constants, first="held", read="inserted")
     assert causes(compare_models(left, right, x=F32([1, 2]))) == [("operand", "z")]
+
+
+def test_a_constant_with_the_name_of_a_copy_in_the_other_model() -> None:
+    """All names of the right model are others: its ``copy`` is the left ``w``, which both models copy."""
+    text = """g (float[2] x, int64 n) => (float[k,2] y) <float[2] {0} = {{{{1, {{}}}}}}, bool go = {{{{1}}}}> {{{{
+        y = Loop (n, go) <body = l (int64 i, bool c) => (bool c2, float[2] {1}) {{{{
+            c2 = Identity (c)
+            {1} = Identity ({0})
+        }}}}>
+    }}}}"""
+    left, right = text.format("w", "copy").format(3), text.format("copy", "other").format(4)
+    assert causes(compare_models(left, right, x=F32([1, 2]), n=np.int64(2))) == [("constant", "w")]

@@ -329,7 +329,8 @@ class TermPairs:
         named = list(pair)
         for side, term in enumerate(pair):
             for item in self.nodes_without_effect(side, read[side], term):
-                if pair[1 - side].is_leaf and term_name(item) == term_name(pair[1 - side]):
+                other = pair[1 - side]
+                if other.is_leaf and other.value in read[1 - side] and term_name(item) == term_name(other):
                     named[side] = replace(term, value=item.value)
         return named[0], named[1]
 
