@@ -405,3 +405,17 @@ def test_a_constant_with_the_name_of_a_copy_in_the_other_model() -> None:
     }}}}"""
     left, right = text.format("w", "copy").format(3), text.format("copy", "other").format(4)
     assert causes(compare_models(left, right, x=F32([1, 2]), n=np.int64(2))) == [("constant", "w")]
+
+
+def test_a_slice_that_leaves_nothing_out_of_another_value() -> None:
+    """In the right model ``part`` is all of ``x``, and no node of its own."""
+    text = """g (float[4] w, float[2] x, int64 n) => (float[k] y) <
+        int64[1] start = {{-3}}, int64[1] stop = {{9}}, bool go = {{1}}
+    > {{
+        y = Loop (n, go, w) <body = l (int64 i, bool c, float[m] h) => (bool c2, float[k] part) {{
+            c2 = Identity (c)
+            part = Slice ({}, start, stop)
+        }}>
+    }}"""
+    result = compare_models(text.format("w"), text.format("x"), w=F32([1, 2, 3, 4]), x=F32([1, 2]), n=np.int64(2))
+    assert causes(result) == [("operand", "part")] == static_differences(result)

@@ -350,6 +350,13 @@ class EditFinder:
         if path:
             self._add_path_edit(side, path, (left, right)[1 - side], reader, texts or self._texts.assignments(reader))
             return True
+        for side, term, target in ((0, left, right), (1, right, left)):
+            read = self._values_read_by_reader(1 - side, reader)
+            if self._pairs.is_unpaired(term, side):
+                # A node without effect, which reads another value.
+                for other in self._pairs.bypassed_nodes(side, [term], read, target):
+                    self._add_changed_node_edit(*((other, term) if side else (term, other)))
+                    return True
         if (
             self._pairs.is_unpaired(left, 0)
             and self._pairs.is_unpaired(right, 1)
@@ -451,7 +458,7 @@ class EditFinder:
                 for pair in constants:
                     self._add_constant_edit(*pair, (left, right))
                 return
-            elif counts[0] != counts[1]:
+            elif counts[0] != counts[1] or nodes[0].op_type == nodes[1].op_type:
                 kind = EditKind.OPERAND
         key = (left, right) if kind is EditKind.OPERATOR else ("node", left, right)
         self._add_edit(kind, left, right, key, detail)
