@@ -419,3 +419,17 @@ def test_a_slice_that_leaves_nothing_out_of_another_value() -> None:
     }}"""
     result = compare_models(text.format("w"), text.format("x"), w=F32([1, 2, 3, 4]), x=F32([1, 2]), n=np.int64(2))
     assert causes(result) == [("operand", "part")] == static_differences(result)
+
+
+def test_a_zero_that_a_converter_does_not_add(tmp_path: Path) -> None:
+    """Adding it changes but the sign of a zero."""
+    text = """g (int64 n, float[1,2] x, float[1] c) => (float[1,2] y) <float[1,1] zero = {{0}}, bool go = {{1}}> {{
+        y = Loop (n, go, x) <body = l (int64 i, bool more, float[1,2] h) => (bool more2, float[1,2] h_next) {{
+            more2 = Identity (more)
+            sum = Add (h, zero)
+            h_next = {} (sum, c)
+        }}>
+    }}"""
+    left, right = model(text.format("Mul")), converted_by_openvino(text.format("Sub"), tmp_path)
+    result = compare_models(left, right, n=np.int64(3), x=F32([[1, 2]]), c=F32([3]))
+    assert static_differences(result) == [("operator", "h_next")] == causes(result)

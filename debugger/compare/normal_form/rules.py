@@ -297,7 +297,8 @@ def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
 
 
 def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
-    """A product with one, or a sum with the zero that leaves even the sign of a zero, gives the other operand."""
+    """A product with one, or a sum with the zero that leaves even the sign of a zero, gives the other operand;
+    converters also omit the other zero."""
     for k, operand in enumerate(term.operands[:2] if term.data is None else ()):
         neutral = _operand_at(term, 1 - k)
         data = None if neutral is None else neutral.data
@@ -305,7 +306,7 @@ def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
             continue
         is_one, is_zero = bool((data == 1).all()), bool((data == 0).all())
         keeps_sign = data.dtype.kind != "f" or bool((np.signbit(data) == (term.operator == "+")).all())
-        if not (is_one if term.operator in "*/" else is_zero and keeps_sign):
+        if not (is_one if term.operator in "*/" else is_zero and (keeps_sign or builder.across_systems)):
             continue
         if is_static(term.shape):
             keeps_shape = operand.shape == term.shape
@@ -411,6 +412,7 @@ RULES: tuple[Rule, ...] = (
         frozenset({"+", "-", "*", "/"}),
         _remove_neutral_operand,
         "a product with one or a sum with zero gives the other operand",
+        "bit-exact; across systems but for the sign of a zero",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
     Rule(
