@@ -8,6 +8,7 @@ is found.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from .engine.engine import Engine
 from .frame import Frame
-from .frame_internals import max_trip_count
+from .frame_internals import CarriedValue, max_trip_count
 from .graph import Loop, values_read_in_graph, walk
 from .ops.operator_helpers import constant
 from .ops.registry import ResolvedOperator, is_random
@@ -95,14 +96,13 @@ class SavedState:
         is_exhausted: the loop was left, or too many hits were false.
     """
 
-    def __init__(self, engine: Engine, frame: Frame) -> None:
+    def __init__(self, engine: Engine, frame: Frame, edges: list[CarriedValue]) -> None:
         plan = engine.plan.loops[frame.index]
         self.index = frame.index
         self.is_exhausted = False
         self._engine, self._loop = engine, plan.loop
         self._entry, self._iteration = frame.entry, frame.iteration
         self._false_hits = 0
-        edges = frame.back_edges
         self._state = [edge.value for edge in edges]
         probes = [_probes(edge.previous, edge.value) for edge in edges]
         self._key = engine.monitor.add_predicate(
@@ -115,13 +115,15 @@ class SavedState:
     def save(cls, engine: Engine, index: int) -> SavedState | None:
         """Save the state of a loop at a boundary; None: it cannot recur, or it is too large."""
         plan = engine.plan.loops[index]
-        if max_trip_count(engine, plan) is not None or not depends_on_state_only(plan.loop):
+        if not plan.edges or max_trip_count(engine, plan) is not None or not depends_on_state_only(plan.loop):
+            return None
+        tensors = (engine.memory.dtype_and_shape(edge.param) for edge in plan.edges)
+        if sum(dtype.itemsize * math.prod(shape) for dtype, shape in filter(None, tensors)) > _MAX_STATE_BYTES:
             return None
         frame = Frame(engine, index)
         edges = frame.back_edges
-        size = sum(getattr(edge.value, "nbytes", 0) for edge in edges)
         grows = any(edge.previous is not None and np.shape(edge.previous) != np.shape(edge.value) for edge in edges)
-        return None if not edges or grows or size > _MAX_STATE_BYTES else cls(engine, frame)
+        return None if grows else cls(engine, frame, edges)
 
     def find_cycle(self) -> StateCycle | None:
         """Where the engine stopped at the predicate: the cycle, if the state has returned."""
@@ -139,9 +141,12 @@ class SavedState:
         """Remove the predicate."""
         self._engine.monitor.remove_predicate(self._key)
 
-    def is_hit(self) -> bool:
-        """Whether the engine stopped at the predicate."""
-        return self._key in self._engine.monitor.hits
+    def take_hit(self) -> bool:
+        """Whether the engine stopped at the predicate, which is removed from the engine's hits."""
+        monitor = self._engine.monitor
+        is_hit = self._key in monitor.hits
+        monitor.hits = tuple(key for key in monitor.hits if key != self._key)
+        return is_hit
 
 
 def _probes(previous: Any, value: Any) -> list[tuple[int, Any]]:
@@ -166,7 +171,7 @@ def _probe_test(probes: list[list[tuple[int, Any]]]) -> Callable[..., T]:
     def test(p: P, *values: T) -> T:
         result = constant(p, True, np.dtype(np.bool_))
         for value, elements in zip(values, probes, strict=True):
-            flat = p.reshape(value, (int(np.prod(value.shape)),))
+            flat = p.reshape(value, (math.prod(value.shape),))
             for k, expected in elements:
                 element = p.reshape(p.slice(flat, (k,), (1,), (1,)), ())
                 same = p.map(np.equal, element, constant(p, expected, expected.dtype))
@@ -232,15 +237,15 @@ class CycleDetector:
             event, index = engine.resume()
             if event == "predicate":
                 state = saved.get(index)
-                is_hit = state is not None and state.is_hit()
-                cycle = state.find_cycle() if state is not None and is_hit else None
-                if cycle is not None:
-                    return str(cycle), index
-                if not is_hit or len(engine.monitor.hits) > 1:
+                if state is not None and state.take_hit():
+                    cycle = state.find_cycle()
+                    if cycle is not None:
+                        return str(cycle), index
+                    if state.is_exhausted:
+                        state.remove()
+                        saved[index] = None
+                if engine.monitor.hits:  # of others
                     return event, index
-                if state is not None and state.is_exhausted:
-                    state.remove()
-                    saved[index] = None
             elif event != "boundary":
                 return event, index
             elif self.stop_requested:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -208,11 +207,10 @@ def _boundary_decisions(model: Model, inputs: Inputs, max_iterations: int) -> li
 def _boundary_digests(model: Model, inputs: Inputs, max_iterations: int) -> list[int]:
     """A digest of what the loop holds at each boundary of a run, up to its end or its failure."""
     digests: list[int] = []
-    body_values = {plan.path: _body_values(plan.loop) for plan in model.plan.loops}
 
     def read(frame: Frame) -> None:
         if len(digests) < _MAX_BOUNDARIES:
-            digests.append(_digest(_values_of_body(frame, body_values[frame.path])))
+            digests.append(_digest(_values_of_body(frame)))
 
     _run_and_read(model, inputs, read, max_iterations)
     return digests
@@ -233,23 +231,22 @@ def _values_at_boundary(model: Model, inputs: Inputs, number: int) -> dict[str, 
     """The values of a loop at a boundary of the run, by name, and small inputs."""
     count = -1
     values = {name: value for name, value in inputs.items() if np.size(value) <= _MAX_SHOWN_SIZE}
-    body_values = {plan.path: _body_values(plan.loop) for plan in model.plan.loops}
 
     def read(frame: Frame) -> None:
         nonlocal count
         count += 1
         if count == number:
-            values.update(_values_of_body(frame, body_values[frame.path]))
+            values.update(_values_of_body(frame))
 
     _run_and_read(model, inputs, read, _MAX_BOUNDARIES, lambda: count >= number)
     return values
 
 
-def _values_of_body(frame: Frame, body_values: list[Value]) -> dict[str, Any]:
+def _values_of_body(frame: Frame) -> dict[str, Any]:
     """What an iteration has computed, or, before the first one, what is carried into it: copies, by name."""
-    if frame.iteration == 0:
-        return {name: copy.deepcopy(value) for name, value in frame.carried.items()}
-    return {value.name: data for value, data in frame.values.read_all(body_values).items()}
+    if frame.loop is None or frame.iteration == 0:
+        return dict(frame.carried)
+    return {value.name: data for value, data in frame.values.read_all(_body_values(frame.loop)).items()}
 
 
 class _EnoughRead(Exception):

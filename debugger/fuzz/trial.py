@@ -34,8 +34,8 @@ _KINDS = {
 }
 #: Time to examine loops at their limit, as a part of the time of all runs.
 _EXAMINED_SHARE = 0.5
-#: Iterations after the limit in which the state of the loop may return.
-_CYCLE_ITERATIONS = 1 << 16
+#: Iterations after the limit in which the state of the loop may return, and the seconds that they may take.
+_CYCLE_ITERATIONS, _CYCLE_SECONDS = 1 << 16, 5.0
 #: Trends of a condition with which it does not end its loop.
 _ENDLESS_TRENDS = frozenset({Trend.DIVERGING, Trend.STEPS_OVER, Trend.NAN, Trend.SETTLING})
 
@@ -184,6 +184,8 @@ class TrialRunner:
             if state is None:
                 return None
             engine.raise_limit(index, _CYCLE_ITERATIONS)
+            ends_at = time.monotonic() + _CYCLE_SECONDS
+            engine.on_tick = lambda: engine.interrupt() if time.monotonic() > ends_at else None
             while engine.resume() == ("predicate", index) and not state.is_exhausted:
                 cycle = state.find_cycle()
                 if cycle is not None:

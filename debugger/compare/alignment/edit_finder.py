@@ -354,7 +354,8 @@ class EditFinder:
             read = self._values_read_by_reader(1 - side, reader)
             if self._pairs.is_unpaired(term, side):
                 # A node without effect, which reads another value.
-                for other in self._pairs.bypassed_nodes(side, [term], read, target):
+                other = next(iter(self._pairs.bypassed_nodes(side, [term], read, target)), None)
+                if other is not None:
                     self._add_changed_node_edit(*((other, term) if side else (term, other)))
                     return True
         if (

@@ -9,9 +9,8 @@ from ..baseline.loops import Loops
 from ..baseline.memory import Memory
 
 class BoundaryMonitor:
+    hits: tuple[int, ...]
     def __init__(self, memory: Memory, binder: NodeBinder, loops: Loops) -> None: ...
-    @property
-    def hits(self) -> tuple[int, ...]: ...
     @property
     def latched(self) -> list[int]: ...
     @property

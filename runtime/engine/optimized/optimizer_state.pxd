@@ -137,7 +137,7 @@ cdef struct OptimizerLoop:
     BackoffTimer program_timer
     BackoffTimer groups_timer
     BackoffTimer views_timer       # of nodes whose readers follow an extent; due at 0: none
-    bint was_compiled    # an earlier program was
+    bint was_compiled              # an earlier program of the loop was compiled
 
 cdef struct OptimizerState:
     OptimizerNode *nodes      # of the plan's instructions

@@ -77,7 +77,7 @@ def test_all_bits_of_a_state_repeat(values: list[float], message: str) -> None:
     assert message in m.execute({"x": np.array(values, np.float32)}).message
 
 
-def test_a_state_that_turns_around() -> None:
+def test_a_state_that_rotates() -> None:
     m = model("""g (int64[40] x) => (int64[40] y)
       <bool go = {1}, int64[1] none = {0}, int64[1] one = {1}, int64[1] all = {40}, int64 zero = {0}> {
       y = Loop (, go, x) <body = b (int64 i, bool c, int64[40] h) => (bool c2, int64[40] h_next) {
@@ -90,6 +90,13 @@ def test_a_state_that_turns_around() -> None:
     }""")
     for x, period in ((np.arange(40), 40), (np.arange(40) % 8, 8), (np.array([1] + [0] * 39), 40)):
         assert f"every {period} iterations" in m.execute({"x": x}).message
+
+
+def test_a_large_state_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    m, inputs = search("Mul", -1, "Less (h_next, limit)"), {"x": np.float32(0.5)}
+    assert "never ends" in m.execute(inputs, max_iterations=3_000_000).message
+    monkeypatch.setattr(infinite_loop_detection, "_MAX_STATE_BYTES", 3)
+    assert_reaches_iteration_limit(m, inputs, 3_000_000)
 
 
 def test_a_loop_within_that_never_ends() -> None:
