@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -215,6 +215,8 @@ def _reroute(
     assert was is not None
     names, replaced, read = reader_names(port, program), str(origin(was, program)), str(origin(other, program))
     port.write(other)
+    for end in (end for loop in all_loops(program.body) for end in loop.sliced if port.kind == "slice"):
+        names |= _readers_if_equal(end, program) if end.param.name == port.name else set()
     return Mutation(frozenset(names), text.format(port=port.name, other=other, was=was), replaced, read)
 
 
@@ -243,21 +245,22 @@ def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
         end = draw.pick(ends)
         end.backwards = not end.backwards
         name = end.param.name if isinstance(end, ProgramSlicedInput) else end.output.name
-        # Of two slices that are the same now, a converter keeps one: readers of the other read another value then.
-        readers = all_reader_names(end.param, program) if _has_equal_slice(program, end) else set()
+        readers = _readers_if_equal(end, program) if isinstance(end, ProgramSlicedInput) else set()
         return _mutation(f"{kind} {name} begins at the other end", name, *readers)
 
     return turn
 
 
-def _has_equal_slice(program: Program, end: object) -> TypeGuard[ProgramSlicedInput]:
-    """Whether a port is a sliced input whose loop has another one with the same elements."""
-    return isinstance(end, ProgramSlicedInput) and any(
+def _readers_if_equal(end: ProgramSlicedInput, program: Program) -> set[str]:
+    """The readers of a sliced input whose loop has another one with the same elements: a converter keeps one of the
+    two, so that readers of the other read another value then."""
+    is_equal = any(
         (other.outer, other.axis, other.backwards) == (end.outer, end.axis, end.backwards)
         for loop in all_loops(program.body)
         for other in (loop.sliced if end in loop.sliced else ())
         if other is not end
     )
+    return all_reader_names(end.param, program) if is_equal else set()
 
 
 def _is_scan(program: Program, end: object) -> bool:
@@ -425,6 +428,18 @@ def unread_names(left: Program, right: Program) -> frozenset[str]:
     """What the outputs of one program depend on, and those of another do not."""
     live = [_value_names(prune(copy.deepcopy(program))) for program in (left, right)]
     return frozenset(live[0] - live[1])
+
+
+def bypassed_names(mutation: Mutation, program: Program) -> set[str]:
+    """The nodes of which a reader reads an operand instead. Where a tool removes such a node, since nothing else needs
+    it, nothing tells the change from the node's omission."""
+    bypassed: set[str] = set()
+    for part in (mutation, *mutation.parts):
+        for node in all_nodes(program):
+            operands = node.inputs if isinstance(node, ProgramNode) and node.output.name == part.replaced else []
+            if part.read in {str(origin(value, program)) for value in operands}:
+                bypassed.add(part.replaced)
+    return bypassed
 
 
 def folded_readers(names: Collection[str], program: Program) -> set[str]:

@@ -98,11 +98,11 @@ def _field_use(
 
 
 def reader_names(port: ValueUse, program: Program) -> set[str]:
-    """The names that a comparison may use for a reader: one that only passes a value on is replaced by its own
-    readers."""
+    """The names that a comparison may use for a reader: one that only passes a value on may be called like its own
+    readers as well."""
     reader = port.reader
     if isinstance(reader, ProgramNode) and reader.operator == "Identity":
-        return all_reader_names(reader.output, program)
+        return {reader.output.name} | all_reader_names(reader.output, program)
     names = {port.name}
     if port.kind in ("condition", "back edge"):
         assert isinstance(reader, ProgramLoop)

@@ -23,7 +23,7 @@ from equivalent_models import (
 )
 from loopdbg.debugger.compare.report.text_report import report_lines
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.runtime.graph import walk, walk_graphs
+from loopdbg.runtime.graph import Loop, walk, walk_graphs
 from program_mutants import (
     MAX_ITERATIONS,
     ProgramMutant,
@@ -100,6 +100,7 @@ def make_case(name: str) -> ProgramMutant | None:
         if values[0] == values[1] != values[2]:
             mutation = _as_converted(mutant.mutation, mutant.programs[1], (left, plain), right)
             unread = program_mutations.unread_names(*mutant.programs)
+            unread |= program_mutations.bypassed_names(mutation, mutant.programs[0]) - value_names(right)
             return ProgramMutant(left, right, mutant.feeds, replace(mutation, unread=unread))
     return None
 
@@ -109,20 +110,24 @@ def _as_converted(
 ) -> Mutation:
     """The mutation with what it may be called where a tool folded constants, and with the names of the copies that an
     insulated body returns."""
+    nodes = [node for model in models for node in walk(model.graph)]
     copies = {
         (node.outputs[0].name, node.inputs[0].name)
-        for model in models
-        for node in walk(model.graph)
+        for node in nodes
         if node.op_type == "Identity" and node.outputs[0] is not None and node.inputs[0] is not None
     }
-    graphs = walk_graphs(converted.graph)
-    kept = {value.name for graph in graphs for value in (*graph.inputs, *graph.constants)}
-    kept |= {value.name for node in walk(converted.graph) for value in node.outputs if value is not None}
-    # A converter numbers the copies of a constant.
-    kept |= {re.sub(r"_\d+$", "", name) for name in kept}
+    returned = {
+        (edge.result.name, edge.param.name, f"loop {loop.name}")
+        for loop in nodes
+        if isinstance(loop, Loop)
+        for edge in loop.back_edges
+    }
+    kept = value_names(converted)
 
     def more_names(part: Mutation) -> set[str]:
         names = {*part.names, *program_mutations.folded_readers(part.names, program), *part.replaced_unless(kept)}
+        # A back edge reads the copy, which a tool makes the constant that it is a copy of.
+        names |= {copy for copy, param, loop in returned if {param, loop} <= names}
         reached: set[str] = set()
         while names > reached:
             reached = set(names)
@@ -130,6 +135,14 @@ def _as_converted(
         return names
 
     return mutation.also_called(more_names)
+
+
+def value_names(model: loopdbg.Model) -> frozenset[str]:
+    """The names of all values in a file."""
+    names = {value.name for graph in walk_graphs(model.graph) for value in (*graph.inputs, *graph.constants)}
+    names |= {value.name for node in walk(model.graph) for value in node.outputs if value is not None}
+    # A converter numbers the copies of a constant.
+    return frozenset(names | {re.sub(r"_\d+$", "", name) for name in names})
 
 
 def describe_case(name: str) -> str:

@@ -89,7 +89,7 @@ def judge_mutant(mutant: ProgramMutant | None) -> str:
         return "unseen"
     comparison = compare_mutant(mutant)
     wrong = (
-        judge(comparison, mutant.mutation.names, mutant.mutation.unread)
+        judge(comparison, mutant.mutation)
         or missed_part(comparison, mutant.mutation.parts, mutant.mutation.unread)
         or failed_claim(comparison, mutant)
     )
@@ -174,8 +174,9 @@ def compare_mutant(mutant: ProgramMutant) -> Comparison:
     return compare_sides(sides[0], sides[1], EXACT_OPTIONS)
 
 
-def judge(comparison: Comparison, wanted: frozenset[str], unread: frozenset[str] = frozenset()) -> str:
-    """What is wrong with the report on a change; empty if nothing is. ``unread``: what may be reported as omitted."""
+def judge(comparison: Comparison, mutation: Mutation) -> str:
+    """What is wrong with the report on a change; empty if nothing is."""
+    wanted = mutation.names
     if comparison.verdict is not Verdict.DIFFER:
         return f"SAME: {comparison.verdict.value}"
     if not comparison.static_differences:
@@ -183,7 +184,8 @@ def judge(comparison: Comparison, wanted: frozenset[str], unread: frozenset[str]
     strangers = [
         item
         for item in comparison.static_differences
-        if listed_name(item) not in wanted and (item.kind, listed_name(item)) not in omissions(unread)
+        if not (listed_name(item) in wanted or is_folded(item, wanted))
+        and (item.kind, listed_name(item)) not in omissions(mutation.unread)
     ]
     if strangers:
         texts = (f"{item.kind} '{item.name or item.loop_path}' ({item.effect.value})" for item in strangers)
@@ -196,9 +198,17 @@ def judge(comparison: Comparison, wanted: frozenset[str], unread: frozenset[str]
         for item in comparison.static_differences
         if item.edit is not None and item.edit.left_value is not None and item.kind.startswith("node ")
     }
+    readers |= {item.name for item in comparison.static_differences if is_folded(item, wanted)}
+    # The first difference may name the value that is read no longer, next to the one in its place.
+    readers |= {part.replaced for part in (mutation, *mutation.parts)} - {""}
     causes = first_difference_causes(comparison)
     blamed = [name for cause in causes for name in wrongly_blamed(cause, wanted | readers)]
     return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
+
+
+def is_folded(difference: StaticDifference, wanted: frozenset[str]) -> bool:
+    """Whether it is a constant that a tool folded a changed node into, and so has that one's name on the right."""
+    return difference.kind == EditKind.CONSTANT.value and difference.other in wanted
 
 
 def omissions(unread: Iterable[str]) -> set[tuple[str, str]]:
