@@ -433,3 +433,76 @@ def test_a_zero_that_a_converter_does_not_add(tmp_path: Path) -> None:
     left, right = model(text.format("Mul")), converted_by_openvino(text.format("Sub"), tmp_path)
     result = compare_models(left, right, n=np.int64(3), x=F32([[1, 2]]), c=F32([3]))
     assert static_differences(result) == [("operator", "h_next")] == causes(result)
+
+
+def test_a_slice_of_another_value_that_leaves_nothing_out_of_either() -> None:
+    """It is none of the normal form, but both readers read it."""
+    text = """g (float[2] x, float[2] w) => (float[2] y, float[2] z) <int64[1] start = {{0}}, int64[1] stop = {{4}}> {{
+        part = Slice ({}, start, stop)
+        y = Neg (part)
+        z = Abs (part)
+    }}"""
+    result = compare_models(text.format("x"), text.format("w"), x=F32([1, 2]), w=F32([3, -4]))
+    assert causes(result) == [("operand", "part")] == static_differences(result)
+
+
+def test_slices_that_a_converter_counts(tmp_path: Path) -> None:
+    """The body does not read the rows, so that only their number is left."""
+    text = """g (float[2] x) => (float[2] y, float[k,2] s) <
+        float[4,2] rows = {{1, 2, 3, 4, 5, 6, 7, 8}},
+        int64[1] start = {{0}}, int64[1] stop = {{{}}}, int64[1] axis = {{0}}
+    > {{
+        some = Slice (rows, start, stop, axis)
+        y, s = Scan <num_scan_inputs = 1, body = l (float[2] h, float[2] row) => (float[2] h_next, float[2] e) {{
+            h_next = Identity (h)
+            e = Identity (h)
+        }}> (x, some)
+    }}"""
+    result = compare_models(model(text.format(3)), converted_by_openvino(text.format(1), tmp_path), x=F32([1, 2]))
+    assert static_differences(result) == [("trip count", "")] == causes(result)
+    (item,) = result.static_differences
+    assert (item.left_text, item.right_text) == ("the number of slices, 3", "1")
+
+
+def test_a_difference_with_a_constant_and_one_without(tmp_path: Path) -> None:
+    """Only the left one is a sum with the negated constant."""
+    text = """g (float[1,2] x) => (float[1,2] y) <float[1,2] w = {{1, 2}}> {{
+        t = Sub (x, {})
+        y = Mul (t, t)
+    }}"""
+    left, right = model(text.format("w")), converted_by_openvino(text.format("x"), tmp_path)
+    result = compare_models(left, right, x=F32([[3, 5]]))
+    assert static_differences(result) == [("operand", "t")] == causes(result)
+
+
+def test_a_negated_constant_that_a_loop_gives(tmp_path: Path) -> None:
+    """A Scan and the TensorIterator that a converter makes of it are one operator."""
+    text = """g (float[3,1] rows, float[1] x) => (float[1] y, float[2] z, float[3,1] s) <float[2] c = {{1, -3}}> {{
+        y, z, s = Scan <num_scan_inputs = 1, body = l (float[1] h, float[2] u, float[1] row) =>
+            (float[1] h_next, float[2] u_next, float[1] e) {{
+                h_next = Add (h, row)
+                u_next = {} (c)
+                e = Neg (row)
+        }}> (x, c, rows)
+    }}"""
+    left, right = model(text.format("Identity")), converted_by_openvino(text.format("Neg"), tmp_path)
+    result = compare_models(left, right, rows=F32([[1], [2], [3]]), x=F32([1]))
+    assert [kind for kind, _ in static_differences(result)] == ["constant"] == [kind for kind, _ in causes(result)]
+
+
+def test_the_shape_of_a_value_of_which_only_a_copy_is_declared() -> None:
+    """A tool has folded the shape, and declares that of the output."""
+    left = """g (float[2] x) => (float[2] y, int64[1] s) { t = Neg (x)  y = Identity (t)  s = Shape (t) }"""
+    left = left.replace("float[2]", "float[n]")
+    right = """g (float[n] x) => (float[2] y, int64[1] s) <int64[1] s = {2}> { t = Neg (x)  y = Identity (t) }"""
+    assert static_differences(compare_models(left, right, x=F32([1, 2]))) == []
+
+
+@pytest.mark.parametrize(
+    "computed", ["t = Concat <axis = 0> (h, h)  h2 = Sub (t, zero)", "t = Shape (h)  h2 = Abs (t)"]
+)
+def test_what_a_converter_leaves_out_since_it_changes_nothing(tmp_path: Path, computed: str) -> None:
+    kind = "float[k,2]" if "Concat" in computed else "int64[2]"
+    text = f"""g (float[n,2] h) => ({kind} y) <float[1] zero = {{0}}> {{ {computed}  y = Neg (h2) }}"""
+    result = compare_models(model(text), converted_by_openvino(text, tmp_path), h=F32([[1, 2]]))
+    assert static_differences(result) == []

@@ -122,10 +122,18 @@ def _as_converted(
         if isinstance(loop, Loop)
         for edge in loop.back_edges
     }
+    sliced = {
+        (port.inner.name, f"loop {loop.name}")
+        for loop in nodes
+        if isinstance(loop, Loop)
+        for port in loop.sliced_inputs
+    }
     kept = value_names(converted)
 
     def more_names(part: Mutation) -> set[str]:
         names = {*part.names, *program_mutations.folded_readers(part.names, program), *part.replaced_unless(kept)}
+        # Slices that are not read may be counted, and nothing of them is left but a trip count.
+        names |= {loop for inner, loop in sliced if inner in names and inner not in kept}
         # A back edge reads the copy, which a tool makes the constant that it is a copy of.
         names |= {copy for copy, param, loop in returned if {param, loop} <= names}
         reached: set[str] = set()

@@ -90,7 +90,7 @@ def judge_mutant(mutant: ProgramMutant | None) -> str:
     comparison = compare_mutant(mutant)
     wrong = (
         judge(comparison, mutant.mutation)
-        or missed_part(comparison, mutant.mutation.parts, mutant.mutation.unread)
+        or missed_part(comparison, mutant.mutation)
         or failed_claim(comparison, mutant)
     )
     return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
@@ -184,7 +184,7 @@ def judge(comparison: Comparison, mutation: Mutation) -> str:
     strangers = [
         item
         for item in comparison.static_differences
-        if not (listed_name(item) in wanted or is_folded(item, wanted))
+        if not (listed_name(item) in wanted or is_folded(item, mutation))
         and (item.kind, listed_name(item)) not in omissions(mutation.unread)
     ]
     if strangers:
@@ -198,7 +198,7 @@ def judge(comparison: Comparison, mutation: Mutation) -> str:
         for item in comparison.static_differences
         if item.edit is not None and item.edit.left_value is not None and item.kind.startswith("node ")
     }
-    readers |= {item.name for item in comparison.static_differences if is_folded(item, wanted)}
+    readers |= {item.name for item in comparison.static_differences if is_folded(item, mutation)}
     # The first difference may name the value that is read no longer, next to the one in its place.
     readers |= {part.replaced for part in (mutation, *mutation.parts)} - {""}
     causes = first_difference_causes(comparison)
@@ -206,20 +206,28 @@ def judge(comparison: Comparison, mutation: Mutation) -> str:
     return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
 
 
-def is_folded(difference: StaticDifference, wanted: frozenset[str]) -> bool:
-    """Whether it is a constant that a tool folded a changed node into, and so has that one's name on the right."""
-    return difference.kind == EditKind.CONSTANT.value and difference.other in wanted
+def is_folded(difference: StaticDifference, mutation: Mutation) -> bool:
+    """Whether it is a constant that a tool wrote for a node that was changed, with that one's name on the right, or in
+    place of a constant, with a new name."""
+    parts = (mutation, *mutation.parts)
+    replaced = any(difference.name == part.replaced and not difference.other.startswith(part.read) for part in parts)
+    return difference.kind == EditKind.CONSTANT.value and (difference.other in mutation.names or replaced)
 
 
 def omissions(unread: Iterable[str]) -> set[tuple[str, str]]:
     return {(EditKind.NODE_OMITTED.value, name) for name in unread}
 
 
-def missed_part(comparison: Comparison, parts: Iterable[Mutation], unread: frozenset[str] = frozenset()) -> str:
+def missed_part(comparison: Comparison, mutation: Mutation) -> str:
     """Which of several changes is not listed; empty if all are."""
     listed = {listed_name(item) for item in comparison.static_differences}
-    omitted = omissions(unread) & {(item.kind, listed_name(item)) for item in comparison.static_differences}
-    missed = [sorted(part.names) for part in parts if not part.names & listed and not omitted]
+    if omissions(mutation.unread) & {(item.kind, listed_name(item)) for item in comparison.static_differences}:
+        return ""
+    missed = [
+        sorted(part.names)
+        for part in mutation.parts
+        if not (part.names & listed or any(is_folded(item, part) for item in comparison.static_differences))
+    ]
     return f"MISSES: {missed}" if missed else ""
 
 

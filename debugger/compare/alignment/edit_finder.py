@@ -12,7 +12,9 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
+from ....runtime.errors import ExecutionError
 from ....runtime.graph import MAIN, Array, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ....runtime.graph.slicing import normalize_axis, part_geometry
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.operator_normalization import canonical_operator
@@ -197,6 +199,9 @@ class EditFinder:
                 yield operand
 
     def _compare_operations(self, left: Term, right: Term) -> None:
+        a, b = self._written(0, left), self._written(1, right)
+        if left.operator != right.operator and a is not None and b is not None and a.operator == b.operator:
+            left, right = a, b  # only one of them reads what a rule applies to
         if left.operator != right.operator:
             self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             if len(left.operands) != len(right.operands):
@@ -258,7 +263,7 @@ class EditFinder:
         texts: Texts | None = None,
     ) -> None:
         """The edits by which an operand or port of two readers differs."""
-        if self._same(left, right):
+        if self._same(left, right) or self._compare_namesakes_without_effect(left, right, reader):
             return
         self._place = replace(self._place, operand=self._exchangeable_operand(left, right))
         if left is not None and right is not None:
@@ -286,6 +291,32 @@ class EditFinder:
         key = (kind, *reader, detail, port and port[0])
         self._add_edit(kind, *reader, key, detail, port, names, texts, operands=(left, right))
 
+    def _compare_namesakes_without_effect(
+        self, left: Term | None, right: Term | None, reader: tuple[Term, Term]
+    ) -> bool:
+        """Whether the values come from nodes of one name that give an operand whole in both models, of which the
+        operands are compared then: the normal form has no such node, but it may have several readers. Copies are called
+        like their readers."""
+        nodes: list[dict[str, Term]] = []
+        for side, (graph, term) in enumerate(zip(self._pairs.sides, (left, right), strict=True)):
+            removed = (
+                graph.written.get(value)
+                for value in self._values_read_by_reader(side, reader)
+                if value is not None and graph.by_value.get(value) is term is not None and term.value is not value
+            )
+            nodes.append({term_name(node): node for node in removed if node and node.operator != "Identity"})
+        for name in nodes[0].keys() & nodes[1].keys():
+            a, b = nodes[0][name], nodes[1][name]
+            alike = (a.operator, a.index, len(a.operands)) == (b.operator, b.index, len(b.operands))
+            if not alike or self._changed_attributes(a, b):
+                continue
+            place, self._place = self._place, EditPlace("value", a.value, b.value)
+            for k, operands in enumerate(zip(a.operands, b.operands, strict=True)):
+                self._compare_operand(*operands, (a, b), EditKind.OPERAND, str(k))
+            self._place = place
+            return True
+        return False
+
     def _exchangeable_operand(self, left: Term | None, right: Term | None) -> tuple[Value, Value] | None:
         """What the nodes of the two values that are compared read, if one can be read for the other at its positions
         while all else stays; None otherwise, and for a port."""
@@ -307,7 +338,7 @@ class EditFinder:
         """Whether a constant is negated since its readers differ: a converter writes x - 2 as x + -2."""
         a, b = left.data, right.data
         nodes = [term.node for term in reader]
-        if a is None or b is None or nodes[0] is None or nodes[1] is None:
+        if a is None or b is None or nodes[0] is None or nodes[1] is None or self._place.role != "value":
             return False
         if canonical_operator(nodes[0]) == canonical_operator(nodes[1]):
             return False
@@ -490,6 +521,11 @@ class EditFinder:
             is_changed = False
         else:
             is_changed = self._same_system and (a is not b or pair.left.fixed_trips != pair.right.fixed_trips)
+            counts = _known_trip_count(left), _known_trip_count(right)
+            counts_slices = pair.left.counted_by_slices, pair.right.counted_by_slices
+            if None not in counts and counts[0] != counts[1] and counts_slices[0] is not counts_slices[1]:
+                is_changed = True  # a converter counts what nothing reads
+                texts = _with_count(texts[0], counts[0]), _with_count(texts[1], counts[1])
         if is_changed:
             self._add_edit(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", both, loop_names, texts)
         self._compare_conditions(pair, reader)
@@ -685,6 +721,29 @@ def _merge_repeated_edits(edits: Sequence[Edit]) -> list[Edit]:
             detail = first.detail if edit.detail == first.detail else f"{first.detail}, {edit.detail}"
             merged[key] = replace(first, detail=detail, places=first.places + edit.places)
     return list(merged.values())
+
+
+def _known_trip_count(terms: LoopPortTerms) -> int | None:
+    """The trip count of a loop that follows from its file, None if it does not."""
+    loop, count = terms.loop, terms.trip_count
+    if loop.fixed_trips is not None or not loop.counted_by_slices:
+        data = None if count is None else count.data
+        return loop.fixed_trips if data is None or data.size != 1 else int(data.item())
+    for port, term in terms.slices.items():
+        outer = term.operands[0]
+        if outer is not None and outer.shape is not None:
+            axis = normalize_axis(port.axis, len(outer.shape))
+            length = outer.shape[axis]
+            if isinstance(length, int):
+                try:
+                    return part_geometry(length, port, axis, lambda: "")[2]
+                except ExecutionError:
+                    return None
+    return None
+
+
+def _with_count(text: str, count: int | None) -> str:
+    return text if text == str(count) else f"{text}, {count}"
 
 
 def _condition_name(loop: Loop) -> str:

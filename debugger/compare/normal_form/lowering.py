@@ -231,6 +231,8 @@ class _Lowering:
             self.lowered.rewritten.append((rule.name, value))
             term = result
             if term.node is not source.node or term.value is not None:
+                if source.operator == "Identity" and is_static(source.shape) and not is_static(term.shape):
+                    term.shape = source.shape  # a tool may declare that of the copy alone
                 return term  # a value that exists already
         if term is source:
             self.lowered.terms.append(term)

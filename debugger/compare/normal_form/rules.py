@@ -317,6 +317,11 @@ def _remove_neutral_operand(builder: TermBuilder, term: Term) -> Term | None:
     return None
 
 
+def _remove_absolute_of_lengths(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand_at(term)
+    return operand if operand is not None and operand.operator in ("Shape", "Size") else None
+
+
 def _simplify_negated_where(builder: TermBuilder, term: Term) -> Term | None:
     condition = _operand_at(term)
     if condition is None or condition.operator != "Not" or len(term.operands) != 3:
@@ -415,6 +420,7 @@ RULES: tuple[Rule, ...] = (
         "bit-exact; across systems but for the sign of a zero",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
+    Rule("lengths", frozenset({"Abs"}), _remove_absolute_of_lengths, "a length is not negative"),
     Rule(
         "negated choice",
         frozenset({"Where"}),
@@ -475,6 +481,8 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
     if operator == "part":
         size, axis = attributes["end"] - attributes["start"], attributes["axis"]
         return (*shapes[0][:axis], size, *shapes[0][axis + 1 :])
+    if operator == "Concat" and isinstance(attributes.get("axis"), int):
+        return _concatenated_shape(shapes, attributes["axis"])
     if operator == "Shape":
         return (len(range(len(shapes[0]))[attributes.get("start", 0) : attributes.get("end")]),)
     if operator == "Reshape":
@@ -488,6 +496,16 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
     if operator == "Squeeze" and isinstance(attributes.get("axes"), tuple):
         return _reduced_shape(shapes[0], {**attributes, "keepdims": 0})
     return None
+
+
+def _concatenated_shape(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    known = [shape for shape in shapes if shape is not None and -len(shape) <= axis < len(shape)]
+    if len(known) != len(shapes):
+        return None
+    lengths, first = [shape[axis] for shape in known], known[0]
+    axis %= len(first)
+    total = sum(lengths) if all(isinstance(length, int) for length in lengths) else None
+    return (*first[:axis], total, *first[axis + 1 :])
 
 
 _ELEMENTWISE_NAMES = "+ - * / ** % > < >= <= == != and or ^ & | Max Min Where PRelu"
