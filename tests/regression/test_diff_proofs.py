@@ -475,6 +475,15 @@ def test_a_difference_with_a_constant_and_one_without(tmp_path: Path) -> None:
     assert static_differences(result) == [("operand", "t")] == causes(result)
 
 
+def test_a_constant_that_is_subtracted_is_named_with_its_sign(tmp_path: Path) -> None:
+    """A converter adds the negated one."""
+    text = "g (float[1,2] x) => (float[1,2] y) <float[1,2] w = {{1, {}}}> {{ t = Sub (x, w)  y = Abs (t) }}"
+    right = converted_by_openvino(text.format(3), tmp_path)
+    result = compare_models(model(text.format(2)), right, x=F32([[3, 5]]))
+    assert causes(result) == [("constant", "-w")] == static_differences(result)
+    assert result.static_differences[0].left.tolist() == [[-1, -2]]
+
+
 def test_a_negated_constant_that_a_loop_gives(tmp_path: Path) -> None:
     """A Scan and the TensorIterator that a converter makes of it are one operator."""
     text = """g (float[3,1] rows, float[1] x) => (float[1] y, float[2] z, float[3,1] s) <float[2] c = {{1, -3}}> {{

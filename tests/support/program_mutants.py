@@ -261,8 +261,9 @@ def behaviour(model: loopdbg.Model, feeds: Mapping[str, Any], with_iterations: b
 
 
 def listed_name(difference: StaticDifference) -> str:
-    """The name of a listed difference; for a property of a whole loop the loop's name."""
-    return difference.name or f"loop {difference.loop_path.rpartition(' ▸ ')[2]}"
+    """The name of a listed difference, of a constant that is subtracted without its sign; for a property of a whole
+    loop the loop's name."""
+    return difference.name.removeprefix("-") or f"loop {difference.loop_path.rpartition(' ▸ ')[2]}"
 
 
 def first_difference_causes(comparison: Comparison) -> Iterator[Cause]:
@@ -278,7 +279,9 @@ def wrongly_blamed(cause: Cause, wanted: frozenset[str]) -> Iterator[str]:
     if cause.node is not None and not {cause.node.name, f"loop {cause.node.node}"} & wanted:
         yield f"{cause.node.op_type} '{cause.node.name}'"
     source = cause.source
-    if source is not None and source.role in ("constant", "input", "sliced input") and source.name not in wanted:
+    if source is None or source.role not in ("constant", "input", "sliced input"):
+        return
+    if source.name.removeprefix("-") not in wanted:
         yield f"{source.role} '{source.name}'"
 
 

@@ -92,7 +92,8 @@ def judge_repro(mutant: ProgramMutant, repro: Repro) -> str:
     process = run_child(command, timeout=_TIMEOUT_SECONDS)
     if not repro.confirmed or process is None or process.stdout.strip() != b"differ":
         return f"UNCONFIRMED: {'no end' if process is None else process.stderr or process.stdout!r}"
-    names = {name for path in repro.output.models for name in names_in(loopdbg.load(path).graph)}
+    packed = [loopdbg.load(path) for path in repro.output.models]
+    names = {name for model in packed for name in (*names_in(model.graph), *(port.name for port in model.outputs))}
     # The element itself, though it be a copy that a comparison names by its readers.
     changes = [text.split() for text in mutant.mutation.text.split("; ")]
     wanted = {*mutant.mutation.names, *(word.strip(":") for words in changes for word in words[:2])}

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....runtime import dtypes
 from ....runtime.errors import UnsupportedError
-from ....runtime.graph import Array, System
+from ....runtime.graph import Array, System, Value
 from ..running.value_comparison import dtype_kind
 from .terms import Shape, Term
 
@@ -293,6 +293,8 @@ def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
         return None
     negated = builder.add_derived_term(term, "Neg", [second])
     negated.data, negated.dtype, negated.shape = -second.data, second.dtype, second.shape
+    if second.value is not None:
+        negated.value = Value(f"-{second.value.name}", second.value.type)
     return builder.add_derived_term(term, "+", [first, negated])
 
 
