@@ -40,13 +40,15 @@ class EditPlace:
     ``role``: "value" for two values, of which the left one is to be computed as the right one; "output" for two results
     of the models, by position; otherwise the name of what is read by two loops or their ports: "trip count",
     "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value". ``operand``:
-    what the nodes of two values read, if the edit exchanges nothing else there.
+    what the nodes of two values read, if the edit exchanges nothing else there. ``is_expanded``: the values are results
+    of operators that were expanded, which the edit replaces as a whole.
     """
 
     role: str
     left: Any
     right: Any
     operand: tuple[Value, Value] | None = None
+    is_expanded: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -515,3 +515,50 @@ def test_what_a_converter_leaves_out_since_it_changes_nothing(tmp_path: Path, co
     text = f"""g (float[n,2] h) => ({kind} y) <float[1] zero = {{0}}> {{ {computed}  y = Neg (h2) }}"""
     result = compare_models(model(text), converted_by_openvino(text, tmp_path), h=F32([[1, 2]]))
     assert static_differences(result) == []
+
+
+W = f"float[1,6,3] W = {{{', '.join(map(str, range(18)))}}}"
+R = f"float[1,6,2] R = {{{', '.join(str(k % 5 / 4) for k in range(12))}}}"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "operands", "kind"),
+    [('direction = "reverse", ', "W, R", "attribute"), ("", "V, R", "operand"), ("", "W, R, , , h", "operand")],
+)
+def test_an_edit_of_an_operator_that_is_a_loop_is_shown(attribute: str, operands: str, kind: str) -> None:
+    """What the loop inside it computes is not read from the left model once the operator is replaced."""
+    text = f"""g (float[4,2,3] x) => (float[4,1,2,2] y) <
+        {W}, {W.replace("W = {0", "V = {9")}, {R}, float[1,2,2] h = {{1, 2, 3, 4}}, float tenth = {{0.1}}
+    > {{
+        small = Mul (x, tenth)
+        y = GRU <ATTRIBUTE hidden_size = 2> (small, OPERANDS)
+    }}"""
+    left = text.replace("ATTRIBUTE", "").replace("OPERANDS", "W, R")
+    right = text.replace("ATTRIBUTE", attribute).replace("OPERANDS", operands)
+    result = compare_models(left, right, x=np.arange(24, dtype=F32).reshape(4, 2, 3))
+    assert [found for found, _ in causes(result)] == [kind] == [found for found, _ in static_differences(result)]
+
+
+def test_two_exports_of_one_recurrent_layer() -> None:
+    """One declares shapes, slices weights and transposes; the other computes the shape of the initial state."""
+    left = f"""g (float[4,2,3] x) => (float[4,2,2] y) <
+        float[6,3] w = {W.partition("=")[2]}, {R}, float[1,2,2] h = {{0, 0, 0, 0}}, float[4,1,2,2] a,
+        int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] six = {{6}}, int64[3] shape = {{4, 2, 2}}
+    > {{
+        first = Slice (w, zero, two, zero)  rest = Slice (w, two, six, zero)
+        rows = Concat <axis = 0> (first, rest)  W = Unsqueeze (rows, zero)
+        a = GRU <hidden_size = 2> (x, W, R, , , h)
+        t = Transpose <perm = [0, 2, 1, 3]> (a)
+        y = Reshape (t, shape)
+    }}"""
+    right = f"""g (float[s,b,3] x) => (float[s,b,2] y) <
+        {W}, {R}, float nothing = {{0}},
+        int64 one = {{1}}, int64[1] ones = {{1}}, int64[1] two = {{2}}, int64[1] zero = {{0}}
+    > {{
+        all = Shape (x)  batch = Gather <axis = 0> (all, one)  rows = Unsqueeze (batch, zero)
+        shape = Concat <axis = 0> (ones, rows, two)  h = Expand (nothing, shape)
+        a = GRU <hidden_size = 2> (x, W, R, , , h)
+        y = Squeeze (a, ones)
+    }}"""
+    result = compare_models(left, right, x=np.arange(24, dtype=F32).reshape(4, 2, 3) / 24)
+    assert static_differences(result) == []

@@ -95,7 +95,7 @@ def build_model(name: str) -> BuiltTorchModel:
     case, most = CASES.get(name), MAX_BLAMED_NODES
     if case is None:
         torch.manual_seed(0)
-        result = _benchmark_cases()[name].make()
+        result = _benchmark_cases()[name].make_model()
         case, most = TorchCase(lambda: result.module, lambda: result.inputs, result.outputs), MAX_CHANGES
     module, inputs = case.module(), case.arrays()
     program = program_of(module, tuple(case.inputs().values()))

@@ -118,6 +118,11 @@ class _Patch:
         self._invariants = {
             port.inner: port.outer for node in walk(right) if isinstance(node, Loop) for port in node.invariants
         }
+        #: What operators that were expanded compute -> all that the nodes compute that they were expanded into.
+        expanded = {place.left for place in places if place.is_expanded}
+        self._expansions = {value: values for values in _expansions(left) for value in values & expanded}
+        #: Left values that are not read in place of right ones: those of an operator that is replaced as a whole.
+        self._hidden: set[Value] = set()
         self._new_values: dict[Value, Value] = {}
         self._cloned = self._shared_clones = dict[tuple[Value, Graph], Value]()
         self._new_nodes: dict[Graph, list[Node]] = {}
@@ -200,10 +205,13 @@ class _Patch:
         exchanged, exchanged_by_all = self._exchanged[value], self._exchanged_by_all[value]
         if None in exchanged_by_all - exchanged:
             return self._copy_with_operands(value, {pair[0]: pair[1] for pair in exchanged if pair}, scope)
+        expansion = self._expansions.get(value, set())
+        if expansion and exchanged_by_all - exchanged:
+            raise UsageError(f"the edits of the operator that computes '{value.name}' cannot be applied alone")
         kept = {(pair[1], scope): self._map_value(pair[0]) for pair in exchanged_by_all - exchanged if pair}
-        outer_clones, self._cloned = self._cloned, kept or self._shared_clones
+        outer, self._cloned, self._hidden = (self._cloned, self._hidden), kept or self._shared_clones, expansion
         result = self._transfer_value(other, scope, itself=value)
-        self._cloned = outer_clones
+        self._cloned, self._hidden = outer
         return result
 
     def _copy_with_operands(self, value: Value, exchanged: Mapping[Value, Value], scope: Graph) -> Value:
@@ -229,7 +237,8 @@ class _Patch:
         if (value, scope) in self._cloned:
             return self._cloned[value, scope]
         twin = self._counterparts.get(value)
-        if twin is not None and twin is not itself and self._is_visible(twin, scope):
+        is_readable = twin is not None and twin is not itself and twin not in self._hidden
+        if twin is not None and is_readable and self._is_visible(twin, scope):
             return self._map_value(twin)
         node = self._right_producers.get(value)
         if value in self._invariants:
@@ -341,6 +350,17 @@ def _deep_copy(
 def _own_values(graph: Graph) -> Iterator[Value]:
     yield from (*graph.inputs, *graph.constants)
     yield from (value for node in graph.nodes for value in node.outputs if value is not None)
+
+
+def _expansions(graph: Graph) -> list[set[Value]]:
+    """For each operator that was expanded, all that the nodes compute that it was expanded into."""
+    operators: dict[Node, set[Value]] = {}
+    for inner in walk_graphs(graph):
+        for node, operator in inner.expanded_from.items():
+            inside = [_own_values(part) for _, body in bodies(node) for part in walk_graphs(body)]
+            values = (value for value in node.outputs if value is not None)
+            operators.setdefault(operator, set()).update(values, *inside)
+    return list(operators.values())
 
 
 def _ports(loop: Loop) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from ....runtime.graph.slicing import normalize_axis, part_geometry
 from ...describe.condition_analysis import condition_slice
 from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.operator_normalization import canonical_operator
-from ..normal_form.rules import cast_target_dtype
+from ..normal_form.rules import RESHAPES, cast_target_dtype, is_static, shape_when_reshaped
 from ..normal_form.terms import LOOP_RESULTS, LoopPortTerms, Term
 from ..numbering.value_numbers import ATTRIBUTES_ACROSS_SYSTEMS, changed_slice_fields
 from ..report.constant_relations import describe_constant_relation
@@ -127,7 +127,7 @@ class EditFinder:
         ]
         if terms[0] is None or terms[1] is None:
             return
-        self._place = EditPlace("value", terms[0].value, terms[1].value)
+        self._place = EditPlace("value", terms[0].value, terms[1].value, is_expanded=True)
         for name in self._alignment.changed_attributes(left, right):
             self._add_edit(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
         for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
@@ -144,7 +144,9 @@ class EditFinder:
         self._place = self._value_edit_place(left, right)
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
-        elif not (self._same(left, right) or self._have_same_source_nodes(left, right)):
+        elif not (
+            self._same(left, right) or self._have_same_source_nodes(left, right) or self._are_same_reshapes(left, right)
+        ):
             self._compare_operations(left, right)
         self._pairs.assign_same_identity(left, right)
 
@@ -181,6 +183,20 @@ class EditFinder:
         read_same = all((below is not None and below in pair) or self._same(*pair) for pair in operands)
         return read_same and not self._changed_attributes(a, b)
 
+    def _are_same_reshapes(self, left: Term, right: Term) -> bool:
+        """Whether two terms give one value the same shape, as far as one model declares shapes."""
+        for side, term, other in ((0, left, right), (1, right, left)):
+            base = other.operands[0] if other.operator in RESHAPES else None
+            if base is None or not is_static(base.shape) or not is_static(other.shape):
+                continue
+
+            def is_base(operand: Term, base: Term = base, side: int = side) -> bool:
+                return self._same(*((base, operand) if side else (operand, base)))
+
+            if shape_when_reshaped(term, is_base, base.shape) == other.shape:
+                return True
+        return False
+
     def _written(self, side: int, term: Term) -> Term | None:
         """The term of a node before any rule was applied."""
         value = _result_value(term)
@@ -200,7 +216,8 @@ class EditFinder:
 
     def _compare_operations(self, left: Term, right: Term) -> None:
         a, b = self._written(0, left), self._written(1, right)
-        if left.operator != right.operator and a is not None and b is not None and a.operator == b.operator:
+        is_one_operator = a is not None and b is not None and a.operator == b.operator
+        if a and b and is_one_operator and (left.operator != right.operator or a.operator == "Transpose"):
             left, right = a, b  # only one of them reads what a rule applies to
         if left.operator != right.operator:
             self._add_edit(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
@@ -284,6 +301,7 @@ class EditFinder:
                     return
             elif not (left.is_constant and right.is_constant) and (
                 self._pairs.equal_by_declared_shape(left, right)
+                or self._are_same_reshapes(left, right)
                 or self._add_unmatched_node_edits(left, right, reader, texts)
                 or (not self._same_system and not self._pairs.may_be_rewired(left, right))
             ):
@@ -522,9 +540,11 @@ class EditFinder:
         else:
             is_changed = self._same_system and (a is not b or pair.left.fixed_trips != pair.right.fixed_trips)
             counts = _known_trip_count(left), _known_trip_count(right)
-            counts_slices = pair.left.counted_by_slices, pair.right.counted_by_slices
-            if None not in counts and counts[0] != counts[1] and counts_slices[0] is not counts_slices[1]:
-                is_changed = True  # a converter counts what nothing reads
+            # A converter counts slices that nothing reads, and runs a loop once that gives the same then.
+            is_counted = pair.left.counted_by_slices is not pair.right.counted_by_slices
+            matters = bool(pair.scans) or any(left.results[a] is not left.params[a] for a, _, _ in pair.edges)
+            if None not in counts and counts[0] != counts[1] and is_counted and matters:
+                is_changed = True
                 texts = _with_count(texts[0], counts[0]), _with_count(texts[1], counts[1])
         if is_changed:
             self._add_edit(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", both, loop_names, texts)

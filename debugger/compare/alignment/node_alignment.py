@@ -11,11 +11,14 @@ from heapq import heapify, heappop, heappush
 
 from ..normal_form.operator_normalization import COMMUTATIVE_OPERATORS
 from ..normal_form.terms import LOOP_RESULTS, Term
+from ..running.value_comparison import dtype_kind
 from .port_alignment import equal_name_score, is_numbered_name
 from .term_pairs import COINCIDENCE_SIZE, ScopePair, TermPairs, constant_size, term_name
 
 #: What the parts of a score weigh.
 _OPERATOR, _ATTRIBUTES, _OPERANDS, _READERS, _EQUAL, _NAME = 3.0, 1.0, 3.0, 3.0, 1.0, 2.0
+#: What another kind of dtype takes away: a shape is hardly a weight.
+_OTHER_KIND = 3.0
 #: The lowest score of a pair, and that of two operators that differ.
 _LOWEST, _LOWEST_OF_OTHER_OPERATOR = 3.2, 4.0
 
@@ -209,6 +212,8 @@ class NodeAlignment:
             score += _ATTRIBUTES * (left.attributes == right.attributes) - 2 * (left.index != right.index)
         score += _OPERANDS * self._common_operand_score(left, right) + _READERS * self._common_reader_score(left, right)
         score += _EQUAL * self._pairs.numbers.equal(left, right)
+        if left.dtype is not None and right.dtype is not None and dtype_kind(left.dtype) != dtype_kind(right.dtype):
+            score -= _OTHER_KIND
         a, b = term_name(left), term_name(right)
         if a and b and _output_index(left) == _output_index(right):
             score += _NAME * equal_name_score(a, b)

@@ -32,7 +32,7 @@ from .operator_normalization import (
     constant_as_attribute,
     hashable_attribute,
 )
-from .rules import BOOLEAN, cast_target_dtype, infer_shape, is_static, rules_for
+from .rules import BOOLEAN, DTYPE_PRESERVING, cast_target_dtype, infer_shape, is_static, rules_for
 from .terms import LoopPortTerms, LoweredGraph, Shape, Term
 
 #: The most rules that are applied to one term.
@@ -217,7 +217,7 @@ class _Lowering:
                 term.dtype = np.dtype(np.int64)
             elif term.operator == "Where":
                 term.dtype = None if operands[-1] is None else operands[-1].dtype
-            elif infer_shape(term.operator, operands, attributes) is not None:
+            elif term.operator in DTYPE_PRESERVING or infer_shape(term.operator, operands, attributes) is not None:
                 term.dtype = None if first is None else first.dtype
 
     def _apply_rules(self, term: Term, value: Value) -> Term:

@@ -6,7 +6,7 @@ A rule rewrites one term into an equivalent one. It is applied as soon as the op
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Protocol, TypeGuard
 
@@ -141,6 +141,25 @@ def _simplify_reshape(builder: TermBuilder, term: Term) -> Term | None:
     return None
 
 
+def shape_when_reshaped(term: Term, is_base: Callable[[Term], bool], shape: Shape) -> Shape | None:
+    """The shape of a term that only reshapes a base of a known shape; None if it does more, or the base is another."""
+    operand = _operand_at(term)
+    if operand is None or term.operator not in RESHAPES | {"Transpose"}:
+        return None
+    known = shape if is_base(operand) else shape_when_reshaped(operand, is_base, shape)
+    perm = term.attribute("perm")
+    if known is None or term.operator != "Transpose":
+        operands = [replace(operand, shape=known), *term.operands[1:]]
+        return infer_shape(term.operator, operands, dict(term.attributes))
+    return tuple(known[axis] for axis in perm) if isinstance(perm, tuple) and _keeps_order(perm, known) else None
+
+
+def _keeps_order(perm: tuple[int, ...], shape: Shape) -> bool:
+    """Whether a transposition only moves axes of length 1, and so is a reshape."""
+    moved = [axis for axis in perm if axis >= len(shape) or shape[axis] != 1]
+    return len(perm) == len(shape) and moved == sorted(moved)
+
+
 def _simplify_gather_of_one(builder: TermBuilder, term: Term) -> Term | None:
     """A Gather of the one element of an axis, which converters write as a Squeeze."""
     operand, index, axis = _operand_at(term), _operand_at(term, 1), term.attribute("axis", 0)
@@ -165,6 +184,8 @@ def _simplify_transpose(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if perm == tuple(range(len(perm))):
         return operand
+    if is_static(operand.shape) and not builder.across_systems and _keeps_order(perm, operand.shape):
+        return builder.add_derived_term(term, "Reshape", [operand], shape=tuple(operand.shape[axis] for axis in perm))
     inner = operand.attribute("perm") if operand.operator == "Transpose" else None
     if isinstance(inner, tuple) and len(inner) == len(perm):
         return builder.add_derived_term(term, "Transpose", operand.operands, perm=tuple(inner[axis] for axis in perm))
@@ -520,6 +541,8 @@ Softsign Sqrt Swish Tan Tanh ThresholdedRelu
 """
 #: Operators whose results have the shape of their first operand.
 SHAPE_PRESERVING = frozenset(_SHAPE_PRESERVING_NAMES.split())
+#: Operators that select and arrange elements of their first operand.
+DTYPE_PRESERVING = RESHAPES | {"Concat", "Expand", "Gather", "GatherElements", "Pad", "Slice", "Tile", "Transpose"}
 _BOOLEAN_NAMES = "> < >= <= == != and or ^ Not IsNaN IsInf"
 #: Operators that give booleans.
 BOOLEAN = frozenset(_BOOLEAN_NAMES.split())
