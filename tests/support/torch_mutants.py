@@ -6,9 +6,12 @@ of ``torch_modules.py``, and those of the benchmarks that PyTorch's exporter acc
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
+import io
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +24,17 @@ import torch
 
 import loopdbg
 from loopdbg.debugger.compare.reference_match.reference_comparison import compare_reference
-from loopdbg.debugger.compare.report.findings import Comparison, Verdict
+from loopdbg.debugger.compare.report.findings import Comparison, EditEffect, Verdict
 from loopdbg.debugger.compare.report.text_report import report_lines
-from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from loopdbg.debugger.compare.running.sides import ModelSide
 from loopdbg.debugger.reference.reference import Reference
 from loopdbg.debugger.reference.torch_api import run_torch_reference
 from loopdbg.debugger.reference.torch_export import export_module as program_of
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.graph import walk
+from loopdbg.runtime.graph.producers import ProducerMap
+from loopdbg.runtime.ops.constant_folding import ConstantFolder
 from strategies.draws import SeededChoices
 from text_models import load_proto
 from torch_modules import CASES, TorchCase, export_onnx
@@ -50,6 +55,8 @@ INTERCHANGEABLE_OPERATORS = (
     ("ArgMax", "ArgMin"),
     ("Floor", "Ceil", "Round"),
 )
+#: Modules that TorchScript can trace, of which it writes the same operators.
+TRACED_MODULES = ("bilstm_tagger", "lstm_language", "gru_speech", "crnn")
 MUTATION_KINDS = ("operator", "inputs", "constant", "attribute", "rewired")
 
 
@@ -92,11 +99,7 @@ def _benchmark_cases() -> dict[str, Any]:
 def build_model(name: str) -> BuiltTorchModel:
     """The model of a module, exported again if the module has changed, and the reference."""
     torch.set_num_threads(1)
-    case, most = CASES.get(name), MAX_BLAMED_NODES
-    if case is None:
-        torch.manual_seed(0)
-        result = _benchmark_cases()[name].make_model()
-        case, most = TorchCase(lambda: result.module, lambda: result.inputs, result.outputs), MAX_CHANGES
+    case, most = torch_case(name), MAX_BLAMED_NODES if name in CASES else MAX_CHANGES
     module, inputs = case.module(), case.arrays()
     program = program_of(module, tuple(case.inputs().values()))
     path = CACHE_DIRECTORY / f"{name}.onnx"
@@ -105,6 +108,15 @@ def build_model(name: str) -> BuiltTorchModel:
         export_onnx(program, case, path.with_suffix(".new"))
         path.with_suffix(".new").replace(path)
     return BuiltTorchModel(path, inputs, run_torch_reference(program, inputs, max_iterations=most), most)
+
+
+def torch_case(name: str) -> TorchCase:
+    """The module of a name, with its inputs."""
+    if name in CASES:
+        return CASES[name]
+    torch.manual_seed(0)
+    result = _benchmark_cases()[name].make_model()
+    return TorchCase(lambda: result.module, lambda: result.inputs, result.outputs)
 
 
 def _is_current(path: Path, module: torch.nn.Module) -> bool:
@@ -323,6 +335,52 @@ def judge(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> 
     if wrong:
         return f"LINE: {wrong} [{mutant.text}]"
     return "exact" if len(named) == 1 else f"among: {len(named)} [{mutant.text}]"
+
+
+def judge_export(name: str) -> str:
+    """The outcome of a case against TorchScript's export of the module: ``exact`` if the changed node, or the constant
+    that is computed from it alone, is all that is listed."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "unseen"
+    left, right = load_proto(mutant.proto), loopdbg.load(export_with_torchscript(name.split()[0]))
+    sides = [ModelSide(model, mutant.built.inputs, None, label) for model, label in ((left, "left"), (right, "right"))]
+    comparison = compare_sides(sides[0], sides[1], ComparisonOptions())
+    if comparison.verdict is not Verdict.DIFFER:
+        return f"SAME: {comparison.verdict.value} [{mutant.text}]"
+    changed = next(item.node for item in node_locations(mutant.proto.graph) if item.node.name == mutant.node)
+    names = {*changed.output, *(operand for operand in changed.input if operand.endswith("_changed"))}
+    for node in mutant.proto.graph.node:
+        names.update(node.output if names & {*node.input} and _is_constant(left, node) else ())
+    listed = [f"{item.kind} '{item.name}'" for item in comparison.static_differences if item.name not in names]
+    if listed:
+        return f"MISLEADS: lists {', '.join(listed)}, not [{mutant.text}]"
+    is_shown = any(item.effect is EditEffect.CAUSE for item in comparison.static_differences)
+    return "exact" if is_shown else f"UNPROVED: [{mutant.text}]"
+
+
+def _is_constant(model: loopdbg.Model, node: onnx.NodeProto) -> bool:
+    """Whether a node computes with constants alone."""
+    folder = ConstantFolder(ProducerMap.for_graph(model.graph), model.graph.system)
+    found = next((item for item in walk(model.graph) if item.name == node.name), None)
+    return found is not None and all(folder.value_of(value) is not None for value in found.outputs if value)
+
+
+@cache
+def export_with_torchscript(name: str) -> Path:
+    """TorchScript's export of a module that it can trace."""
+    case = torch_case(name)
+    path = CACHE_DIRECTORY / f"{name}.script.onnx"
+    inputs = case.inputs()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            *(case.module(), tuple(inputs.values()), path),
+            dynamo=False,
+            input_names=list(inputs),
+            output_names=list(case.outputs),
+        )
+    return path
 
 
 def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
