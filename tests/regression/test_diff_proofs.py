@@ -517,6 +517,12 @@ def test_what_a_converter_leaves_out_since_it_changes_nothing(tmp_path: Path, co
     assert static_differences(result) == []
 
 
+def test_a_sum_of_one_element_is_a_squeeze() -> None:
+    text = "g (float[1,2] x) => (float[2] y) <int64[1] axis = {{0}}> {{ t = {} (x, axis)  y = Neg (t) }}"
+    result = compare_models(text.format("ReduceSum <keepdims = 0>"), text.format("Squeeze"), x=F32([[1, 2]]))
+    assert static_differences(result) == []
+
+
 W = f"float[1,6,3] W = {{{', '.join(map(str, range(18)))}}}"
 R = f"float[1,6,2] R = {{{', '.join(str(k % 5 / 4) for k in range(12))}}}"
 

@@ -88,15 +88,15 @@ def make_case(name: str) -> ProgramMutant | None:
             sources = [to_onnx(program, insulated=tool in ("openvino", "optimised")) for program in mutant.programs]
             left, plain = (load_proto(source) for source in sources)
             right = TOOLS[tool](with_initializers(sources[1]), draw)
-            runs = [
-                model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in (plain, right, left)
-            ]
+            runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS) for model in (plain, right, left)]
         except (ModelNotSupportedError, LoopdbgError):
             continue
-        alike = len(model_loops(plain)) == len(model_loops(right))
-        if not alike or None in runs:
+        # OpenVINO's converter lets a loop run once that counts slices which nothing reads.
+        iterations = [sorted(loop.iterations for loop in run.loops) for run in runs[:2]]
+        alike = len(model_loops(plain)) == len(model_loops(right)) and iterations[0] == iterations[1]
+        if not alike or None in [run.outputs for run in runs]:
             continue
-        values = [canonical_values(run or {}) for run in runs]
+        values = [canonical_values(run.outputs or {}) for run in runs]
         if values[0] == values[1] != values[2]:
             mutation = _as_converted(mutant.mutation, mutant.programs[1], (left, plain), right)
             unread = program_mutations.unread_names(*mutant.programs)
@@ -123,7 +123,7 @@ def _as_converted(
         for edge in loop.back_edges
     }
     sliced = {
-        (port.inner.name, f"loop {loop.name}")
+        (port.outer.name, port.inner.name, f"loop {loop.name}")
         for loop in nodes
         if isinstance(loop, Loop)
         for port in loop.sliced_inputs
@@ -133,7 +133,7 @@ def _as_converted(
     def more_names(part: Mutation) -> set[str]:
         names = {*part.names, *program_mutations.folded_readers(part.names, program), *part.replaced_unless(kept)}
         # Slices that are not read may be counted, and nothing of them is left but a trip count.
-        names |= {loop for inner, loop in sliced if inner in names and inner not in kept}
+        names |= {loop for outer, inner, loop in sliced if {outer, inner} & names and inner not in kept}
         # A back edge reads the copy, which a tool makes the constant that it is a copy of.
         names |= {copy for copy, param, loop in returned if {param, loop} <= names}
         reached: set[str] = set()

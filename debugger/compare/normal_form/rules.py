@@ -302,6 +302,17 @@ def _sum_to_addition(builder: TermBuilder, term: Term) -> Term | None:
     return builder.add_derived_term(term, "+", term.operands) if len(term.operands) == 2 else None
 
 
+def _remove_reduction_of_one(builder: TermBuilder, term: Term) -> Term | None:
+    operand, axes = _operand_at(term), term.attribute("axes")
+    if operand is None or operand.shape is None or not isinstance(axes, tuple) or len(term.operands) != 1:
+        return None
+    if not axes or any(not -len(operand.shape) <= axis < len(operand.shape) for axis in axes):
+        return None
+    if any(operand.shape[axis] != 1 for axis in axes):
+        return None
+    return operand if term.attribute("keepdims", 1) else builder.add_derived_term(term, "Squeeze", [operand], axes=axes)
+
+
 def _simplify_negation(builder: TermBuilder, term: Term) -> Term | None:
     """Converters write -x as x * -1, and x - 2 as x + -2."""
     first, second = _operand_at(term), _operand_at(term, 1)
@@ -443,6 +454,13 @@ RULES: tuple[Rule, ...] = (
         "bit-exact; across systems but for the sign of a zero",
     ),
     Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
+    Rule(
+        "reduction of one",
+        frozenset({"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin"}),
+        _remove_reduction_of_one,
+        "reduced axes of length 1 are removed",
+        "bit-exact but for the sign of a zero",
+    ),
     Rule("lengths", frozenset({"Abs"}), _remove_absolute_of_lengths, "a length is not negative"),
     Rule(
         "negated choice",
