@@ -148,7 +148,8 @@ class _Patch:
         for graph in walk_graphs(self._left):
             new = self._copies[graph]
             kept = [node for node in new.nodes if not self._is_replaced(node)]
-            new.nodes = _sort_topologically([*kept, *self._new_nodes.get(graph, ())])
+            kept = self._without_replaced_loops([*kept, *self._new_nodes.get(graph, ())], new.outputs)
+            new.nodes = _sort_topologically(kept)
             new.constants += self._new_constants.get(graph, ())
         for loop in changed_loops:
             if loop.condition_node_count is not None:
@@ -158,6 +159,16 @@ class _Patch:
             for k, value in enumerate(self._left.outputs)
         ]
         return result
+
+    def _without_replaced_loops(self, nodes: list[Node], outputs: Collection[Value]) -> list[Node]:
+        """The nodes without those of expanded operators that nothing reads any more."""
+        replaced: set[Value] = set().union(*self._expansions.values())
+        while True:
+            unread = replaced.difference(outputs, *map(_values_read_by_node, nodes))
+            kept = [node for node in nodes if not node.outputs or not unread.issuperset(filter(None, node.outputs))]
+            if len(kept) == len(nodes):
+                return nodes
+            nodes = kept
 
     def _constants_kept(self, matched: Mapping[Value, Value]) -> dict[Value, Array]:
         """The constants that both models compute alike, though from operands that the chosen edits change."""
@@ -292,6 +303,11 @@ class _Patch:
             return inside[value] if value in inside else self._transfer_value(value, scope)
 
         new = _deep_copy(node, copied, copied, {})
+        if isinstance(node, Loop) and self._hidden:
+            # It takes the place of a loop, of which others know values by its path.
+            twins = [self._counterparts.get(value) for value in node.body.inputs]
+            bodies_of_twins = {self._scopes.get(twin) for twin in twins if twin is not None}
+            new.name = next((loop.name for loop in loops(self._left) if loop.body in bodies_of_twins), node.name)
         if self._foreign_system is not None:
             new = _with_resolved_operators(new, self._foreign_system)
         self._new_nodes.setdefault(scope, []).append(new)

@@ -121,21 +121,22 @@ class EditFinder:
         return list(pairs.items())
 
     def _compare_source_operators(self, left: Operation, right: Operation) -> None:
-        terms = [
-            next((side.by_value[value] for value in node.outputs if value is not None and value in side.by_value), None)
-            for side, node in zip(self._pairs.sides, (left, right), strict=True)
+        results = [
+            (self._pairs.left.by_value[a], self._pairs.right.by_value[b])
+            for a, b in zip(left.outputs, right.outputs, strict=False)
+            if a in self._pairs.left.by_value and b in self._pairs.right.by_value
         ]
-        if terms[0] is None or terms[1] is None:
-            return
-        self._place = EditPlace("value", terms[0].value, terms[1].value, is_expanded=True)
-        for name in self._alignment.changed_attributes(left, right):
-            self._add_edit(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name)
-        for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
-            operands = [
-                None if value is None else side.by_value.get(value)
-                for side, value in zip(self._pairs.sides, (a, b), strict=True)
-            ]
-            self._compare_operand(operands[0], operands[1], (terms[0], terms[1]), EditKind.OPERAND, str(k))
+        # Each result is a place of an edit.
+        for a, b in results:
+            self._place = EditPlace("value", a.value, b.value, is_expanded=True)
+            for name in self._alignment.changed_attributes(left, right):
+                self._add_edit(EditKind.ATTRIBUTE, *results[0], (left, name), name)
+            for k, values in enumerate(zip_longest(left.inputs, right.inputs)):
+                operands = [
+                    None if value is None else side.by_value.get(value)
+                    for side, value in zip(self._pairs.sides, values, strict=True)
+                ]
+                self._compare_operand(operands[0], operands[1], results[0], EditKind.OPERAND, str(k))
 
     # -- nodes
 
