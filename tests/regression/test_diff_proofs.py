@@ -544,8 +544,7 @@ def test_an_edit_of_an_operator_that_is_a_loop_is_shown(attribute: str, operands
     left = text.replace("ATTRIBUTE", "").replace("OPERANDS", "W, R")
     right = text.replace("ATTRIBUTE", attribute).replace("OPERANDS", operands)
     comparison = compare_models(left, right, x=np.arange(24, dtype=F32).reshape(4, 2, 3))
-    assert [found for found, _ in causes(comparison)] == [kind]
-    assert [found for found, _ in static_differences(comparison)] == [kind]
+    assert [item[0] for item in causes(comparison)] == [kind] == [item[0] for item in static_differences(comparison)]
 
 
 def test_an_edit_of_an_operator_that_is_a_loop_is_shown_by_its_values() -> None:

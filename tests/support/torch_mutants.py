@@ -362,8 +362,8 @@ def judge_export(name: str) -> str:
 def _is_constant(model: loopdbg.Model, node: onnx.NodeProto) -> bool:
     """Whether a node computes with constants alone."""
     folder = ConstantFolder(ProducerMap.for_graph(model.graph), model.graph.system)
-    found = next((item for item in walk(model.graph) if item.name == node.name), None)
-    return found is not None and all(folder.value_of(value) is not None for value in found.outputs if value)
+    lowered = next((item for item in walk(model.graph) if item.name == node.name), None)
+    return lowered is not None and all(folder.value_of(value) is not None for value in lowered.outputs if value)
 
 
 @cache
