@@ -517,9 +517,19 @@ def test_what_a_converter_leaves_out_since_it_changes_nothing(tmp_path: Path, co
     assert static_differences(result) == []
 
 
-def test_a_sum_of_one_element_is_a_squeeze() -> None:
-    text = "g (float[1,2] x) => (float[2] y) <int64[1] axis = {{0}}> {{ t = {} (x, axis)  y = Neg (t) }}"
-    result = compare_models(text.format("ReduceSum <keepdims = 0>"), text.format("Squeeze"), x=F32([[1, 2]]))
+@pytest.mark.parametrize(
+    ("shape", "left", "right"),
+    [
+        ("1,2", "ReduceSum <keepdims = 0> (x, first)", "Squeeze (x, first)"),
+        ("1,1", "ReduceSum <keepdims = 0> (x)", "Squeeze (x, all)"),
+        ("1,2", "ReduceSum (x)", "ReduceSum (x, all)"),
+    ],
+)
+def test_sums_of_the_same_axes(shape: str, left: str, right: str) -> None:
+    text = "g (float[SHAPE] x) => (float y) <int64[1] first = {0}, int64[2] all = {0, 1}> { y = SUM }"
+    text = text.replace("SHAPE", shape)
+    sizes = [int(size) for size in shape.split(",")]
+    result = compare_models(text.replace("SUM", left), text.replace("SUM", right), x=np.ones(sizes, F32))
     assert static_differences(result) == []
 
 

@@ -302,9 +302,15 @@ def _sum_to_addition(builder: TermBuilder, term: Term) -> Term | None:
     return builder.add_derived_term(term, "+", term.operands) if len(term.operands) == 2 else None
 
 
-def _remove_reduction_of_one(builder: TermBuilder, term: Term) -> Term | None:
+def _simplify_reduction(builder: TermBuilder, term: Term) -> Term | None:
+    """Name the axes where all are reduced, and remove those of length 1."""
     operand, axes = _operand_at(term), term.attribute("axes")
-    if operand is None or operand.shape is None or not isinstance(axes, tuple) or len(term.operands) != 1:
+    if operand is None or operand.shape is None or len(term.operands) != 1 or term.attribute("noop_with_empty_axes"):
+        return None
+    if axes is None:
+        attributes = dict(term.attributes) | {"axes": tuple(range(len(operand.shape)))}
+        return builder.add_derived_term(term, term.operator, [operand], **attributes)
+    if not isinstance(axes, tuple):
         return None
     if not axes or any(not -len(operand.shape) <= axis < len(operand.shape) for axis in axes):
         return None
@@ -455,10 +461,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("negated", frozenset({"Neg", "-"}), _simplify_negation, "a negation is a factor of -1, or a negated constant"),
     Rule(
-        "reduction of one",
+        "reduction",
         frozenset({"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin"}),
-        _remove_reduction_of_one,
-        "reduced axes of length 1 are removed",
+        _simplify_reduction,
+        "without axes all are reduced; those of length 1 are removed",
         "bit-exact but for the sign of a zero",
     ),
     Rule("lengths", frozenset({"Abs"}), _remove_absolute_of_lengths, "a length is not negative"),
