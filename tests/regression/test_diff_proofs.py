@@ -533,6 +533,20 @@ def test_sums_of_the_same_axes(shape: str, left: str, right: str) -> None:
     assert static_differences(result) == []
 
 
+def test_an_operator_before_a_squeeze_of_which_one_model_knows_the_shape() -> None:
+    """The rest of the two models is written alike, but only the left one declares shapes."""
+    text = """g (float[SHAPE] image) => (float[2,3] y) <int64[2] ends = {0, 2}> {
+        NAME0 = OPERATOR (image)
+        NAME1 = Squeeze (NAME0, ends)
+        NAME2 = Transpose <perm = [1, 0]> (NAME1)
+        y = Abs (NAME2)
+    }"""
+    left = text.replace("SHAPE", "1,3,1,2").replace("NAME", "left_").replace("OPERATOR", "Softplus")
+    right = text.replace("SHAPE", "a,b,c,d").replace("NAME", "right_").replace("OPERATOR", "Relu")
+    result = compare_models(left, right, image=np.arange(6, dtype=F32).reshape(1, 3, 1, 2))
+    assert causes(result) == [("operator", "left_0")] == static_differences(result)
+
+
 W = f"float[1,6,3] W = {{{', '.join(map(str, range(18)))}}}"
 R = f"float[1,6,2] R = {{{', '.join(str(k % 5 / 4) for k in range(12))}}}"
 

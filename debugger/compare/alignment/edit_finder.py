@@ -247,6 +247,12 @@ class EditFinder:
         numbers = self._alignment.numbers
         return left.operator == right.operator and numbers.attributes(left) == numbers.attributes(right)
 
+    def _differ_in_operands(self, left: Term | None, right: Term | None) -> bool:
+        """Whether two terms have equal operators and attributes, and as many operands."""
+        if left is None or right is None:
+            return False
+        return self._have_equal_attributes(left, right) and len(left.operands) == len(right.operands)
+
     def _compare_attributes(self, left: Term, right: Term) -> None:
         for name in self._changed_attributes(left, right):
             kind = EditKind.ATTRIBUTE
@@ -413,7 +419,8 @@ class EditFinder:
             and self._pairs.is_unpaired(right, 1)
             and not (left.is_constant and right.is_constant)
         ):
-            if self._have_equal_attributes(left, right) and len(left.operands) == len(right.operands):
+            written = self._written(0, left), self._written(1, right)
+            if any(self._differ_in_operands(a, b) for a, b in ((left, right), written)):
                 # One of them is outside of the loop, since nothing that it reads changes there.
                 place = self._place
                 self._compare_terms(left, right)

@@ -316,6 +316,10 @@ def _simplify_reduction(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if any(operand.shape[axis] != 1 for axis in axes):
         return None
+    if builder.across_systems:
+        return operand
+    if builder.system is not System.ONNX:
+        return None  # other systems have other defaults
     return operand if term.attribute("keepdims", 1) else builder.add_derived_term(term, "Squeeze", [operand], axes=axes)
 
 
