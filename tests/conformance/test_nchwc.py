@@ -211,7 +211,7 @@ def test_where_nothing_tells_the_file_is_one_of_this_machine(tmp_path: Path, mon
     assert nchwc_block_size.infer_block_channels(result) is None
     (note,) = from_proto(result, "m.onnx").notes
     assert "they are read as 16, as on this machine" in note
-    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.reader.native_block_channels", lambda: 8)
+    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.nchwc_block_size.native_block_channels", lambda: 8)
     graph = from_proto(with_blocks_of_8(result), "m.onnx")
     x = image(2, 16, 9, 8)
     (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
